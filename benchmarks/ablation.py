@@ -10,7 +10,7 @@ from envkit.analysis.result import Result
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.rendering import text
-from envkit.report import ablation, advice, certainty, lines, pictures, reproduce, tables, verdict
+from envkit.report import ablation, advice, certainty, commands, lines, pictures, tables, verdict
 
 from benchmarks import page, recorded, script
 from benchmarks.errors import ScriptError
@@ -45,15 +45,15 @@ def main() -> int:
 def _of_run(events: Sequence[Event], result: Result, stem: str) -> list[str]:
     name = result.study.whole.name
     settings, took = ablation.table(result), tables.all_arms(result)
-    said = [*ablation.notes(result), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
+    said = [*ablation.notes(result.study.ablated), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
     return [
         f"## {name}",
         f"**{text(verdict.headline(result).text)}**",
-        f"The run: `{reproduce.started_with(events)}`",
+        f"The run: `{commands.started_with(events)}`",
         page.table(settings.header, settings.rows),
         text(settings.note) if settings.note else "",
         recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
-        page.table(tables.header(result, wide=True), took, numbers_from=1),
+        page.table(tables.header(tables.columns(result, wide=True)), took, numbers_from=1),
         recorded.items(said),
     ]
 

@@ -12,7 +12,7 @@ import sys
 
 from envkit.worker import ranks, scratch
 from envkit.worker.instances import merged
-from envkit.worker.measure.meeting import documents
+from envkit.worker.measure.meeting import samples
 from envkit.worker.messages import FewMeasured
 from envkit.worker.request import Instance, Train, WorkerRequest, read
 
@@ -25,7 +25,7 @@ def main() -> int:
         file = ranks.written(WorkerRequest(Instance(int(number), training, str(folder))), folder)
         # what they print would stand beside the sample
         status = subprocess.run([*command, file], stdout=sys.stderr, check=False).returncode
-        found = documents(folder)
+        found = samples(folder)
         if status or len(found) != int(number):
             return ranks.problem(FewMeasured(len(found), int(number), status))
         sample = merged(found)

@@ -34,7 +34,7 @@ def step(work: float) -> None:
 class Network:
     """What says in which modes it was trained."""
 
-    def seen(self) -> dict[str, object]:
+    def modes(self) -> dict[str, object]:
         return {}
 
 
@@ -62,14 +62,13 @@ def worker(arguments: list[str], work: float) -> int:
     """Answer as ``python -m envkit.worker``."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "runner"))
     from envkit.worker import command_line as real
-    from envkit.worker import workloads
-    from envkit.worker.image import inspection
+    from envkit.worker import image, workloads
     from envkit.worker.measure import reference_kernel
 
-    reference_kernel.yardstick = _reference_kernel
+    reference_kernel.time_reference_kernel = _reference_kernel
     workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
-    inspect = inspection.inspect
-    inspection.inspect = lambda *asked: {**inspect(*asked), "packages": {"torch": NO_TORCH}}
+    inspect = image.inspect
+    image.inspect = lambda *asked: {**inspect(*asked), "packages": {"torch": NO_TORCH}}
     sys.argv = ["envkit.worker", *arguments]
     return real.main()
 

@@ -67,7 +67,13 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> int:
 
 def _page(events: Sequence[Event], result: Result, path: Path) -> list[str]:
     verdict = Row("verdict", headline(result).text)
-    said = [verdict, *learning.rows(result), *certainty.rows(result), *observed.rows(result), _host(result)]
+    said = [
+        verdict,
+        *learning.rows(result.learning, str(result.study.until)),
+        *certainty.rows(result),
+        *observed.rows(result),
+        _host(result),
+    ]
     tables = (learning.table(one) for one in result.learning)
     return [
         page.heading("How much sooner is a training done?", QUESTION, events, lines.machine(result)),

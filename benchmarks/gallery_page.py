@@ -209,8 +209,11 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
         found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
-    told = [f"{run.model.title}: {'; '.join(text(row.text) for row in certainty.interference(run.result))}"
-            for run in runs if run.result.interference]  # fmt: skip
+    told = []
+    for result, model in ((run.result, run.model) for run in runs if run.result.interference):
+        blocks = len({sample.block for sample in result.samples})
+        rows = certainty.interference(result.interference, blocks, result.comparisons)
+        told.append(f"{model.title}: {'; '.join(text(row.text) for row in rows)}")
     return [
         f"By the rule of `envkit bench`, {found} A block has a process of each profile and of the baseline.",
         interleaved.MOST_DISTURBED if 2 * len(hit) > total else "",

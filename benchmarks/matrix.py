@@ -11,7 +11,7 @@ from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.profiles import profile
 from envkit.rendering import text
-from envkit.report import advice, cautions, certainty, lines, observed, pictures, reproduce, tables
+from envkit.report import advice, cautions, certainty, commands, lines, observed, pictures, tables
 
 from benchmarks import page, recorded, script
 
@@ -30,13 +30,13 @@ def main() -> int:
 
 def _page(events: Sequence[Event], result: Result) -> list[str]:
     rows = {row[0]: row[1:] for row in tables.all_arms(result)}
-    effort, (marks, _) = tables.header(result, wide=True)[1:], cautions.legend(result)
+    effort, (marks, _) = tables.header(tables.columns(result, wide=True))[1:], cautions.legend(result)
     found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(result)]
     said = [*lines.rows(result), *certainty.rows(result), *observed.rows(result), *advice.rows(result)]
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, lines.machine(result)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if result.synthetic else "",
-        f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(result)}",
+        f"The run: `{commands.started_with(events)}`; data: {recorded.data(result)}",
         "## The ranking",
         page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], found, numbers_from=5),
         text(legend) if (legend := tables.legend(result)) else "",
@@ -51,7 +51,7 @@ def _about(result: Result) -> list[list[str]]:
     arms = {arm.name: arm.profile for arm in result.study.arms}
     shipped = {name: profile.load(name) for name in profile.names()}
     rows = []
-    for name in ranking.order(result):
+    for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
         known = shipped.get(arms[name])
         more = [known.helps or "", known.hurts or ""] if known else ["", ""]
         rows.append([name, result.environments[name].title, *more])

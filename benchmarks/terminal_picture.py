@@ -13,7 +13,7 @@ from pathlib import Path
 from envkit.analysis.result import conclude
 from envkit.bench import record
 from envkit.bench.run import Run
-from envkit.report import reproduce, terminal
+from envkit.report import commands, model, terminal
 from rich.console import Console
 
 COLUMNS = 80
@@ -24,9 +24,9 @@ def drawn(folder: Path) -> str:
     """Return the SVG of the report on the run in ``folder``. Raise InputError for a record that can't be read."""
     events = record.read(folder)
     out = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    out.print(f"$ {reproduce.started_with(events)}", style="bold", soft_wrap=True)
+    out.print(f"$ {commands.started_with(events)}", style="bold", soft_wrap=True)
     out.print()
-    terminal.show(conclude(Run.parse(events)), str(folder), out)
+    terminal.show(model.report_of(conclude(Run.parse(events)), str(folder)), out)
     return FONT.sub("", out.export_svg(title="envkit", unique_id="terminal"))
 
 

@@ -157,7 +157,7 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     against = {name: _compared(run, optimum, name, comparisons) for name in searches}
     for name, found in against.items():
         _told(f"{name}: {page.interval(found)} of {optimum}: {_verdict(found)}")
-    hit, blocks = len(interference_by_block(run)), max(one["blocks"] for one in of_grid.values())
+    hit, blocks = len(interference_by_block(run.samples())), max(one["blocks"] for one in of_grid.values())
     found = {"optimum": optimum, "grid": of_grid, "searches": against}
     return {**found, "blocks_with_interference": hit, "of": blocks}
 

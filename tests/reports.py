@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from envkit import __version__
+from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.record import SCHEMA, Event
 from envkit.bench.requests import of_sample
 from envkit.profiles.environment import Environment
-from envkit.report import terminal
+from envkit.report import markdown, model, terminal
 from rich.console import Console
 
 from tests.plans import study_of
@@ -104,7 +106,7 @@ def events_of(
 def printed(events: list[Event], full: bool = False, width: int = 80) -> str:
     """Return the report as it looks on a terminal of so many columns."""
     out = io.StringIO()
-    terminal.show(conclude(events), "some/folder", Console(file=out, width=width), full=full)
+    terminal.show(model.report_of(conclude(events), "some/folder", full=full), Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -116,3 +118,8 @@ def details(events: list[Event]) -> str:
 def said(events: list[Event]) -> str:
     """The report in one line, without what wrapping did to it."""
     return " ".join(printed(events).split())
+
+
+def markdown_of(folder: Path, events: Sequence[Event], result: Result) -> str:
+    """Return the report for a pull request."""
+    return markdown.document(model.report_of(result, str(folder), events, wide=True))

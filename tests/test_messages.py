@@ -24,7 +24,7 @@ from tests.test_structure import imported, modules, tree
 OUTPUT = (
     "envkit.api", "envkit.cli", "envkit.report", "envkit.checks.this_process", "envkit.engines.start",
     "envkit.common.progress", "envkit.cluster.fleet.diff_screen", "envkit.cluster.fleet.page",
-    "envkit.cluster.fleet.picture", "envkit.cluster.fleet.screen", "envkit.cluster.slurm.view",
+    "envkit.cluster.fleet.picture", "envkit.cluster.fleet.screen", "envkit.cluster.slurm.follow",
     "envkit.profiles.formats", "envkit.tuning.conclusion", "envkit.tuning.live", "envkit.tuning.profile_file",
 )  # fmt: skip
 PROGRAMMERS = {"AssertionError", "AttributeError", "NotImplementedError", "TypeError"}  # no user sees them

@@ -129,7 +129,7 @@ OPENS = {
     ),
     "the user's key, which has stricter rules": ("common.user_key._read", "common.user_key._make"),
     "the kit's own files": (
-        "advice.expected.fitted", "analysis.baselines._validator",
+        "advice.expected.fitted", "analysis.baseline_document._validator",
         "cli.completion.bash", "cli.completion.fish", "cli.completion.zsh", "cluster.slurm.script._part",
         "common.schema.validate", "profiles.formats.shells", "worker.measure.reference_kernel.digest",
         "worker.workloads.digests.of_code",
@@ -143,7 +143,7 @@ OPENS = {
         "checks.steady_process._require", "engines.enroot._require_namespaces", "engines.local._is_own",
         "engines.local.LocalEngine.for_process", "engines.owner.boot_id", "engines.owner.stat_fields",
         "worker.child._children", "worker.evidence.limits.probe", "worker.evidence.symbols._is_program",
-        "worker.evidence.symbols.mapped_files", "worker.evidence.threads.probe",
+        "worker.evidence.symbols.mapped_files", "worker.evidence.cpu_use.thread_masks",
         "worker.evidence.torch_build._asks_for_huge_pages", "worker.evidence_hook.optimizer_steps._delay_s",
         "worker.evidence_hook.sitecustomize._AtTorch.find_spec", "worker.evidence_hook.sitecustomize._watch",
         "worker.initial_environment.block_of", "worker.initial_environment.own", "worker.measure.helpers._add",
@@ -154,7 +154,7 @@ OPENS = {
     ),
     "programs and libraries that are run anyway, and data that was checked against its digest": (
         "engines.interpreter._first_lines", "worker.evidence.running.exporting", "worker.fashion_mnist._mapped",
-        "worker.gpus.torch_cuda", "worker.image.contents.conda_packages", "worker.libraries.locate",
+        "worker.gpus.torch_cuda", "worker.image.conda_packages", "worker.libraries.locate",
     ),
     "what the user's own command line and variables name, seen to be a file before": (
         "worker.evidence.nccl.probe", "worker.readings.text_of", "worker.user_command.files._content",

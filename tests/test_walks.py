@@ -23,8 +23,8 @@ from tests.instant_engine import InstantEngine
 from tests.simulation import PROJECT
 
 # From the options to the first start of a training, and from the record to the printed report.
-MOST_TO_START, MOST_TO_REPORT = 26, 91
-CENTRAL = re.compile(r"\b(Study|Run|Result|ReportInput)\b")
+MOST_TO_START, MOST_TO_REPORT = 26, 31
+CENTRAL = re.compile(r"\b(Study|Run|Result)\b")
 
 
 @contextmanager

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit import cli, rendering
 from envkit.analysis.result import Result, conclude
@@ -38,7 +37,7 @@ class BenchResult:
 
     profile: str
     verdict: str  # faster, slower, no difference found, NOT IN EFFECT, failed ...
-    headline: dict[str, Any]  # as in JSON
+    headline: dict[str, object]  # as in JSON
     speedup: float | None
     low: float | None
     high: float | None
@@ -48,7 +47,7 @@ class BenchResult:
     def __str__(self) -> str:
         printed = io.StringIO()
         with redirect_stdout(printed):
-            terminal.show(self.result, str(self.record), terminal.console())
+            terminal.show(model.report_of(self.result, str(self.record)), terminal.console())
         return printed.getvalue()
 
     @property
@@ -59,9 +58,9 @@ class BenchResult:
 
 def bench(
     profile: str, command: Sequence[str] = (), *, budget: str | None = None, output: str | Path | None = None,
-    **options: Any,
+    **options: object,
 ) -> BenchResult:  # fmt: skip
-    """Measure ``profile`` against the baseline, and return what was found.
+    """Measure ``profile`` against the baseline, and return the result.
 
     ``command`` is a training as a list of words, such as ``["python", "train.py"]``; without one the kit trains its own
     workload. ``budget`` is a time such as ``"60s"``, and ``output`` the folder of the record. Other options are those
@@ -88,12 +87,12 @@ def bench(
 def _result(folder: Path) -> BenchResult:
     result = conclude(run.read(folder))
     name = result.study.subjects[0].name
-    found = next((one for one in result.comparisons if one.arm == name), None)
-    speedup = found.speedup if found else None
-    effect = [one.in_effect for one in result.measured]
+    finding = next((finding for finding in result.comparisons if finding.arm == name), None)
+    speedup = finding.speedup if finding else None
+    effect = [arm.in_effect for arm in result.measured]
     return BenchResult(
         profile=name,
-        verdict=found.words if found else str(result.ended),
+        verdict=finding.words if finding else str(result.ended),
         headline=model.headline(result),
         speedup=speedup.ratio if speedup else None,
         low=speedup.low if speedup else None,
@@ -103,14 +102,14 @@ def _result(folder: Path) -> BenchResult:
     )
 
 
-def _words(options: dict[str, Any]) -> list[str]:
+def _words(options: Mapping[str, object]) -> list[str]:
     words = []
-    for name, value in options.items():
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if one is True:
+    for name, values in options.items():
+        for value in values if isinstance(values, list | tuple) else [values]:
+            if value is True:
                 words.append(f"--{name.replace('_', '-')}")
-            elif one is not None and one is not False:
-                words.append(f"--{name.replace('_', '-')}={one}")
+            elif value is not None and value is not False:
+                words.append(f"--{name.replace('_', '-')}={value}")
     return words
 
 

@@ -21,13 +21,15 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from typing_extensions import Self, dataclass_transform
 else:
 
-    def dataclass_transform(**options: Any) -> Any:
+    def dataclass_transform(**options: object) -> Callable[[type], type]:
         return lambda decorated: decorated
 
 
@@ -60,7 +62,7 @@ class Message:
     template: ClassVar[str] = ""
     FIELDS: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, **options: object) -> None:
         super().__init_subclass__(**options)
         # before Python 3.10 a class without annotations has those of its base
         inherits = any(cls.__annotations__ is getattr(base, "__annotations__", None) for base in cls.__bases__)
@@ -76,14 +78,14 @@ class Message:
         if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
             raise TypeError(f"{other!r} and {cls!r} have the same code: {cls.code}")
 
-    def __init__(self, *values: Any, **named: Any) -> None:
-        given = {**dict(zip(self.FIELDS, values)), **named}
-        wrong = given.keys() ^ {name for name in self.FIELDS if name in given or not hasattr(type(self), name)}
-        if wrong or len(given) < len(values) + len(named):
+    def __init__(self, *values: object, **named: object) -> None:
+        fields = {**dict(zip(self.FIELDS, values)), **named}
+        expected = {name for name in self.FIELDS if name in fields or not hasattr(type(self), name)}
+        if fields.keys() != expected or len(fields) < len(values) + len(named):
             raise TypeError(f"{type(self).__qualname__}: the fields are {self.FIELDS}, given were {values} and {named}")
-        self.__dict__.update({name: given.get(name, getattr(type(self), name, None)) for name in self.FIELDS})
+        self.__dict__.update({name: fields.get(name, getattr(type(self), name, None)) for name in self.FIELDS})
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__qualname__} can't be changed")
 
     def __eq__(self, other: object) -> bool:
@@ -95,15 +97,15 @@ class Message:
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return the fields by name."""
         return dict(self.__dict__)
 
-    def replace(self, **changed: Any) -> Self:
+    def replace(self, **changed: object) -> Self:
         """Return a copy with other values in some fields."""
         return type(self)(**{**self.__dict__, **changed})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the code, the severity and the fields, messages among them likewise."""
         plain = {name: _plain(value) for name, value in self.__dict__.items()}
         return {"code": self.code, "severity": self.severity.value, **plain}
@@ -127,16 +129,16 @@ class Advice(Message, abstract=True):
     severity = Severity.ADVICE
 
 
-def from_json(document: dict[str, Any]) -> Message:
+def from_json(document: Mapping[str, object]) -> Message:
     """Return the message that ``to_json`` made ``document`` of; its module must be imported.
 
     KeyError for a code that is not known. TypeError for other fields than the class has.
     """
-    given = {name: _restored(value) for name, value in document.items() if name not in ("code", "severity")}
-    return _CLASSES[document["code"]](**given)
+    fields = {name: _restored(value) for name, value in document.items() if name not in ("code", "severity")}
+    return _CLASSES[str(document["code"])](**fields)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Message):
         return value.to_json()
     if isinstance(value, (list, tuple)):
@@ -144,7 +146,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str, dict)) else str(value)
 
 
-def _restored(value: Any) -> Any:
+def _restored(value: object) -> object:
     if isinstance(value, dict) and value.get("code") in _CLASSES:
         return from_json(value)
     return tuple(_restored(item) for item in value) if isinstance(value, list) else value

@@ -3,9 +3,9 @@
 In a template:
 
 - ``{field}`` is the field's value; of a message its text, of a list its items as ``a, b and c``.
-- ``{field:FORM}`` writes it in one of ``FORMS``: ``{seconds:duration}``, ``{bytes:size}``, ``{share:percent}``,
-  ``{speedup:ratio}``, ``{number:all}``, ``{items:or}``, ``{items:quoted}``, ``{items:list}``, ``{argv:command}``;
-  other forms are Python's, such as ``{ratio:.2f}``.
+- ``{field:FORM}`` writes it in a form: ``{seconds:duration}``, ``{bytes:size}``,
+  ``{share:percent}``, ``{speedup:ratio}``, ``{number:all}``, ``{items:or}``, ``{items:quoted}``, ``{items:list}``,
+  ``{argv:command}``; other forms are Python's, such as ``{ratio:.2f}``.
 - ``{number:count NOUN}`` is ``1 node`` or ``2 nodes``; ``{number:count process|processes}`` names an irregular plural.
 - ``[text with {field}]`` is left out if a field in it is None or empty. ``[[`` and ``]]`` are brackets.
 """
@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 import shlex
 import string
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from envkit.common.printable import harmless
 from envkit.messages import Message, message_of
@@ -39,7 +38,7 @@ def text_of(error: Exception) -> str:
     return text(message_of(error))
 
 
-def _filled(template: str, values: Mapping[str, Any]) -> str:
+def _filled(template: str, values: Mapping[str, object]) -> str:
     def optional(match: re.Match[str]) -> str:
         names = [name for _, name, _, _ in string.Formatter().parse(match[1]) if name]
         return match[1] if all(values[name] is not None and values[name] not in ("", (), []) for name in names) else ""
@@ -49,19 +48,23 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
 
 
 class _Formatter(string.Formatter):
-    def format_field(self, value: Any, format_spec: str) -> str:
-        name, _, rest = format_spec.partition(" ")
+    def format_field(self, value: object, format_spec: str) -> str:
+        name, _, noun = format_spec.partition(" ")
         if name == "count":
-            singular, _, plural = rest.partition("|")
+            singular, _, plural = noun.partition("|")
             return f"{value:,} {singular}" if value == 1 else f"{value:,} {plural or singular + 's'}"
-        if name in FORMS:
-            return FORMS[name](value)
+        if name in NUMBERS:
+            assert isinstance(value, int | float), f"{format_spec} is the form of a number, not of {value!r}"
+            return NUMBERS[name](value)
+        if name in LISTS:
+            assert isinstance(value, Iterable), f"{format_spec} is the form of a list, not of {value!r}"
+            return LISTS[name](value)
         if not format_spec:
             return _plainly(value)
         return format(value, format_spec)
 
 
-def _plainly(value: Any) -> str:
+def _plainly(value: object) -> str:
     if isinstance(value, Message):
         return text(value)
     if isinstance(value, list | tuple):
@@ -78,12 +81,12 @@ def duration(seconds: float) -> str:
     """Return a duration with one unit, or two: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    minutes, more = divmod(rounded, 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+        return f"{minutes} min {more} s" if more else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
@@ -110,7 +113,7 @@ def ratio(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def everyone(number: int) -> str:
+def everyone(number: float) -> str:
     """Return ``both`` or ``all 3``."""
     return "both" if number == 2 else f"all {number:,}"
 
@@ -120,17 +123,19 @@ def exact_percent(share: float) -> str:
     return f"{share * 100:.4g}%"
 
 
-FORMS: Mapping[str, Callable[[Any], str]] = {
+NUMBERS: Mapping[str, Callable[[float], str]] = {
     "all": everyone,
-    "and": lambda items: joined([_plainly(item) for item in items], "and"),
-    "or": lambda items: joined([_plainly(item) for item in items], "or"),
-    "quoted": lambda items: joined([f"'{_plainly(item)}'" for item in items], "or"),
-    "list": lambda items: ", ".join(_plainly(item) for item in items),
-    "lines": lambda items: "; ".join(_plainly(item) for item in items),
-    "command": shlex.join,
     "duration": duration,
     "size": size,
     "percent": percent,
     "exact_percent": exact_percent,
     "ratio": ratio,
+}
+LISTS: Mapping[str, Callable[[Iterable[object]], str]] = {
+    "and": lambda items: joined([_plainly(item) for item in items], "and"),
+    "or": lambda items: joined([_plainly(item) for item in items], "or"),
+    "quoted": lambda items: joined([f"'{_plainly(item)}'" for item in items], "or"),
+    "list": lambda items: ", ".join(_plainly(item) for item in items),
+    "lines": lambda items: "; ".join(_plainly(item) for item in items),
+    "command": lambda words: shlex.join(map(str, words)),
 }

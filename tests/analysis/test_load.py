@@ -10,8 +10,6 @@ from envkit.checks.interference import OTHERS
 
 from tests.analysis.test_noise import others, sample
 
-ARMS = [SimpleNamespace(name="mine")]
-
 
 def measured(block, cpus):
     usage, seconds = sample(**others(cpus))
@@ -23,7 +21,5 @@ def measured(block, cpus):
     [((1.0, 1.0, 0.5), 2), ((1.0, 0.99, 0.99), None), ((0.5, 2.0, 1.0), 2), ((3.0, 2.0, 1.5), 3)],
 )
 def test_blocks_count_in_which_others_took_as_much_as_the_limit(taken, disturbed):
-    run = SimpleNamespace(samples=lambda *arms: [measured(block, cpus) for block, cpus in enumerate(taken)])
-    run.first = lambda kind: None
-    found = neighbours(run, ARMS)
+    found = neighbours([measured(block, cpus) for block, cpus in enumerate(taken)], None)
     assert (found and (found.blocks, found.of, found.kind)) == (disturbed and (disturbed, 3, OTHERS))

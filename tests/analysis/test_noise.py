@@ -150,7 +150,7 @@ def test_blocks_with_interference_say_which_arm_it_hit():
     events = run_events(blocks=3)
     for event in samples(events):
         event |= {"seconds": SECONDS, "usage": {**QUIET, **hit.get((event["block"], event["arm"]), {})}}
-    assert interference_by_block(Run.parse(events)) == {
+    assert interference_by_block(Run.parse(events).samples()) == {
         1: [
             About("baseline", OthersUsed(near(0.40))),
             About("baseline", CpusStolen(near(0.20))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis import ranking
+from envkit.bench.arms import View
 from envkit.report import tables, verdict
 
 from tests.records import conclude
@@ -44,7 +45,7 @@ def test_it_fits_a_screen_with_all_shipped_profiles():
 
 def test_a_few_profiles_stay_as_they_were_named():
     few = events_of(blocks=12, others={name: OTHERS[name] for name in ("worst", "second")})
-    assert [one.arm for one in ranking.ranked(conclude(few))] == ["mine", "worst", "second"]
+    assert [one.arm for one in ranking.ranked(conclude(few).comparisons, View.EFFECTS)] == ["mine", "worst", "second"]
 
 
 def test_without_intervals_the_order_is_that_of_the_run():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis.finding_messages import UnrelatedComplaint
-from envkit.analysis.findings import Printed, unrelated_complaints
+from envkit.analysis.findings import unrelated_complaints
 from envkit.engines.measurement import Process
 from envkit.profiles.environment import Environment
 
@@ -17,28 +17,28 @@ PLACES = "libgomp: Invalid value for environment variable OMP_PLACES"
 
 def printed(*stderr, **variables):
     evidence = {"openmp": {"runtime": "gnu"}, "variables": {}}
-    samples = [records.measured(evidence, stderr=text) for text in stderr]
-    return Printed(Environment("p", "", variables, {}, (), {}, "same"), samples)
+    environment = Environment("p", "", variables, {}, (), {}, "same")
+    return [(environment, records.measured(evidence, stderr=text)) for text in stderr]
 
 
 def test_one_finding_for_all_arms_and_samples():
-    (found,) = unrelated_complaints([printed(f"a\n{SITE}\nb", SITE), printed(SITE)])
+    (found,) = unrelated_complaints([*printed(f"a\n{SITE}\nb", SITE), *printed(SITE)])
     assert (found.code, found.severity) == ("unrelated-complaint", "note")
     assert found.seen == UnrelatedComplaint(SITE)
-    (found,) = unrelated_complaints([printed(f"{SITE}\n{PLACES}")])
+    (found,) = unrelated_complaints(printed(f"{SITE}\n{PLACES}"))
     assert found.seen == UnrelatedComplaint(SITE, 1)
 
 
 @pytest.mark.parametrize("stderr", ["", "chatter", PLACES])
 def test_what_concerns_one_of_the_profiles_is_no_note(stderr):
     """It is a failure of that one, and the others printed it too."""
-    assert unrelated_complaints([printed(stderr), printed(stderr, OMP_PLACES="x")]) == []
+    assert unrelated_complaints([*printed(stderr), *printed(stderr, OMP_PLACES="x")]) == []
 
 
 def test_ranks_have_their_evidence_each():
     rank = Process(evidence={"openmp": {"runtime": "gnu"}, "variables": {}})
     sample = records.measured({}, ranks=[rank], stderr=SITE)
-    assert len(unrelated_complaints([Printed(printed().environment, [sample])])) == 1
+    assert len(unrelated_complaints([(Environment("p", "", {}, {}, (), {}, "same"), sample)])) == 1
 
 
 def test_a_run_with_such_a_complaint_is_in_effect():
@@ -54,4 +54,4 @@ def test_a_run_with_such_a_complaint_is_in_effect():
 
 def test_a_library_that_the_caller_preloads_is_judged_by_what_is_mapped():
     line = "ERROR: ld.so: object '$LD_PRELOAD' from LD_PRELOAD cannot be preloaded (why): ignored."
-    assert unrelated_complaints([printed(line)]) == []
+    assert unrelated_complaints(printed(line)) == []

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench import record
-from envkit.cluster.fleet import document, findings
+from envkit.cluster.fleet import findings
 
 from benchmarks import fleet as benchmark
 from benchmarks import fleet_alarms, fleet_records
@@ -49,9 +49,8 @@ def quick(monkeypatch):
     """The report in this process, and two lines about false alarms."""
 
     def report(place, folder):
-        return benchmark.Reported(
-            1.5, 0.5, 2**28, json.loads(json.dumps(document.document(findings.find(place, None, 0.02))))
-        )
+        document = json.loads(json.dumps(findings.find(place, None, 0.02).to_json()))
+        return benchmark.Reported(1.5, 0.5, 2**28, document)
 
     monkeypatch.setattr(benchmark, "_report", report)
     monkeypatch.setattr(benchmark, "LINES", (("normal", "none", 50, 8), ("heavy tails", "2%", 8, 20)))

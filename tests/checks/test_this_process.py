@@ -141,7 +141,7 @@ def bare(tmp_path):
 def test_a_python_that_lacks_a_package(bare):
     said = f"envkit: {sys.executable} has no package '{{}}'; install it there, or use a kernel that has it"
     assert bare() == [said.format("torch"), "False"]
-    assert bare("torch") == [said.format("pyyaml"), "False"]
+    assert bare("torch") == [said.format("msgspec"), "False"]
 
 
 def test_a_profile_that_is_not_there(capsys):

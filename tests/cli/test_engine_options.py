@@ -23,5 +23,5 @@ def test_a_run_finds_its_files_when_it_is_resumed_from_elsewhere(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     parser = Parser(prog="envkit x")
     engine_options.add(parser)
-    found = engine_options.given(parser.parse_args([f"--{option}", given])).to_json()
+    found = engine_options.from_arguments(parser.parse_args([f"--{option}", given])).to_json()
     assert found == {option: taken.replace("HERE", str(tmp_path))}

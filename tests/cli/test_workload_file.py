@@ -9,7 +9,7 @@ from envkit.cli import workload_file
 from envkit.cli.workload_file import CommandError, load, words
 from envkit.cli.workload_messages import QUOTE_IT, SINGLE_QUOTES, ForAShell
 from envkit.common.errors import InputError
-from envkit.common.ownership_messages import WritableFile
+from envkit.common.messages import WritableFile
 from envkit.rendering import text_of
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command.units import CHOICES

@@ -14,8 +14,7 @@ from types import SimpleNamespace
 import pytest
 from envkit.common import ownership
 from envkit.common.errors import InputError
-from envkit.common.messages import Unreadable
-from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
+from envkit.common.messages import FolderOpen, OfAnother, Unreadable, WritableFile
 from envkit.messages import Printed
 
 OTHER = 65534

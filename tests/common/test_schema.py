@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from envkit import rendering
-from envkit.common import schema, user_folders, yamlfile
+from envkit.common import folders, schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.messages import (
     BAD_KEYS,
@@ -156,7 +156,7 @@ def test_nothing_need_be_remembered(check, monkeypatch, tmp_path):
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(user_folders, "cache", no_home)
+    monkeypatch.setattr(folders, "cache", no_home)
     assert check("value: 1\n") is None
     assert check("value: 0\n").line == 2
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from envkit.bench import record
 from envkit.rendering import text
-from envkit.worker.image.inspection import inspect
+from envkit.worker.image import inspect
 
 from tests.conftest import command_line
 from tests.records import problem_of

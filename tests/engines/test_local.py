@@ -19,7 +19,7 @@ from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
-from envkit.worker.image.inspection import inspect
+from envkit.worker.image import inspect
 from envkit.worker.libraries import locate, search_folders
 from envkit.worker.request import HostFolder, Train, WorkerRequest
 

@@ -7,7 +7,7 @@ from envkit.checks.effect import Check, look_up
 from envkit.common.errors import InputError
 from envkit.profiles import profile
 from envkit.profiles.resolve import resolve
-from envkit.worker.image.inspection import inspect
+from envkit.worker.image import inspect
 
 from tests.engines.test_local import document_of, start_worker
 

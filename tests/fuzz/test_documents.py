@@ -7,9 +7,9 @@ import json
 import pytest
 from envkit.cluster.fleet import kept
 from envkit.cluster.slurm import node_preflight, node_status
+from envkit.cluster.slurm.follow import Watch
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import Settings
-from envkit.cluster.slurm.watch import Watch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

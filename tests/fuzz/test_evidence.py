@@ -11,7 +11,7 @@ import pytest
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.commands import exec
 from envkit.cli.execution import process_checks
-from envkit.cli.execution.machine_kind import difference
+from envkit.cli.execution.resolving import other_machine
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
 from envkit.worker import left
@@ -113,7 +113,7 @@ def test_steps_of_an_optimizer(folder, content):
 @given(content=jsons({"machine_kind": {"cpu": "Z80", "usable_cpus": 1}}))
 def test_the_machine_that_a_profile_won_on(folder, content):
     (folder / "won.evidence.json").write_bytes(content)
-    found = difference("won", folder / "won.yaml", inspection([], {}))
+    found = other_machine("won", folder / "won.yaml", inspection([], {}))
     assert found is None or text(found)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from envkit.common import ownership
 from envkit.common.errors import InputError
-from envkit.common.ownership_messages import OfAnother, WritableFile
+from envkit.common.messages import OfAnother, WritableFile
 from envkit.profiles import places, profile
 from envkit.profiles.messages import PassedOver, ProjectProfile, UnknownProfile
 from envkit.profiles.places import PROFILE_FOLDER, project_folder

@@ -101,7 +101,7 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
     noise = [0.2, 0.2, 1.3, 1.3]
     others = {"noisy": {"seconds": noise}, "quick": {"seconds": times(0.7)}, "slow": {"seconds": times(1.6)}}
     result = conclude(events_of(12, mine={"seconds": times(0.9)}, others=others))
-    first = ranking.ranked(result)[0]
+    first = ranking.ranked(result.comparisons, result.study.view)[0]
     assert (first.arm, first.verdict) == ("noisy", Verdict.NOT_FOUND)
     (row,) = advice.rows(result)
     assert (type(row.text), row.text.profile) == (messages.Use, "quick")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench.study import WorkloadSpec
-from envkit.report import epoch_ends, html, markdown
+from envkit.report import epoch_ends, html
 from envkit.report.messages.loaders import EpochsOf
 from envkit.report.messages.verdicts import NothingMeasured
 from envkit.report.pictures import png
@@ -13,7 +13,7 @@ from envkit.worker.workloads import loader
 from envkit.worker.workloads.loader_epochs import Settings
 
 from tests.records import conclude
-from tests.reports import events_of, printed, said
+from tests.reports import events_of, markdown_of, printed, said
 
 DATA_LOADER = loader.Settings(2, 32, 2)
 CELLS = {  # seconds more of the steps that begin an epoch; all others take 0.1 s
@@ -83,7 +83,7 @@ def test_without_a_sample_nothing_is_said():
 def test_pages_have_it_too(recorded):
     given = recorded(events())
     row = "| spawn | no | 4.100 | 4.100 to 4.100 | 100.0 | 4.50 |"
-    assert row in markdown.document(*given)
+    assert row in markdown_of(*given)
     page = html.page(*given)
     assert "envkit report: 4 loader settings under baseline" in page
     assert page.count("The time until the first step of an epoch is done") == 1

@@ -7,13 +7,13 @@ import json
 import pytest
 from envkit.bench.arms import Arm
 from envkit.bench.study import Study, WorkloadSpec
-from envkit.report import grid, html, markdown
+from envkit.report import grid, html
 from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSize, Prefetching, TryLoader
 from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
 from tests.records import conclude
-from tests.reports import events_of, printed
+from tests.reports import events_of, markdown_of, printed
 
 CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead
     Settings(0, 16, 0): 0.32, Settings(0, 64, 0): 1.28, Settings(2, 16, 2): 0.16, Settings(2, 64, 2): 0.512,
@@ -119,7 +119,7 @@ def test_workers_alone_have_one_table():
 
 def test_other_reports_have_the_grid_too(recorded):
     given = recorded(events())
-    text = markdown.document(*given)
+    text = markdown_of(*given)
     assert "s per 1,000 images, prefetch_factor 2:\n\n| batch | 0 workers | 2 workers | 4 workers |" in text
     assert "| 16 | 10.00 | 5.00 | 6.25 |" in text
     assert text.startswith("**NO CLEAR WINNER  4 of 8 settings may be the fastest; lowest median: 2 workers")

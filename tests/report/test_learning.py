@@ -47,7 +47,7 @@ def test_the_epoch_that_reached_the_target_stands_out():
 
 def test_when_each_arm_reached_the_target_is_a_line():
     events = events_of(1, others={"other": {}}, study={"epochs": 3, "until": "accuracy=0.5"})
-    found = [row.text for row in learning.rows(conclude(events))]
+    found = [row.text for row in learning.rows(conclude(events).learning, "accuracy=0.5")]
     assert [(type(one), one.arm, one.target, one.epochs) for one in found] == [
         (TargetReached, name, "accuracy=0.5", 2) for name in ("baseline", "mine", "other")
     ]

@@ -12,7 +12,7 @@ from envkit.bench.study import UserCommand
 from envkit.checks.effect_messages import Value
 from envkit.checks.messages import CpusStolen
 from envkit.common.messages import About
-from envkit.report import cautions, certainty, lines, tables, terminal
+from envkit.report import cautions, certainty, lines, model, tables, terminal
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
 from envkit.report.messages import certainty as sure
@@ -206,7 +206,7 @@ def test_page_faults_of_a_users_command_are_those_of_its_run():
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
     of_command = replace(result, study=replace(result.study, user_command=own))
     assert [lines.why(one).unit for one in (result, of_command)] == ["step", "run"]
-    assert [tables.header(one)[4] for one in (result, of_command)] == ["faults/step", "faults/run"]
+    assert [tables.header(tables.columns(one))[4] for one in (result, of_command)] == ["faults/step", "faults/run"]
 
 
 def test_no_cause_is_given_where_no_counter_moved_with_the_speed():
@@ -321,7 +321,7 @@ def test_nothing_is_claimed_before_the_run_has_ended(blocks, ended):
 
 def test_a_folder_with_blanks_can_be_pasted():
     out = io.StringIO()
-    terminal.show(conclude(events_of()), "my runs/a", Console(file=out, width=80))
+    terminal.show(model.report_of(conclude(events_of()), "my runs/a"), Console(file=out, width=80))
     assert "envkit report 'my runs/a' --details" in out.getvalue()
 
 

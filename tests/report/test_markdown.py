@@ -6,15 +6,14 @@ import re
 
 import pytest
 from envkit.engines.messages import ExitStatus
-from envkit.report import markdown
 
 from tests.report.planted import failed
-from tests.reports import events_of
+from tests.reports import events_of, markdown_of
 
 
 @pytest.fixture
 def document(recorded):
-    return lambda events: markdown.document(*recorded(events))
+    return lambda events: markdown_of(*recorded(events))
 
 
 def table(text):

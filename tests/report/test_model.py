@@ -16,7 +16,7 @@ from tests.records import conclude
 from tests.report import test_grid, test_multi_workload
 from tests.report.kinds import KINDS
 from tests.report.planted import OTHER_LOSSES, busy
-from tests.reports import events_of, printed, said
+from tests.reports import events_of, markdown_of, printed, said
 
 RENDERERS = (terminal, html, markdown)
 # What a renderer may import of the package: pictures are drawn when they are laid out.
@@ -47,7 +47,7 @@ def test_the_verdict_is_the_first_line_of_every_report(name, recorded, undrawn):
     given = folder, events, result = recorded(RUNS[name])
     verdict = text(model.report_of(result, str(folder)).headline.text)
     assert said(events).startswith(" ".join(verdict.split()))
-    assert markdown.document(*given).startswith(f"**{markdown.escaped(verdict)}**\n")
+    assert markdown_of(*given).startswith(f"**{markdown.escaped(verdict)}**\n")
     body = escapes.unescape(html.page(*given).partition("<main>")[2])
     assert body.partition(">")[2].startswith(f"{verdict}</h1>")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from envkit.bench.measure import FAILED
 from envkit.bench.study import Study, WorkloadSpec
-from envkit.report import advice, certainty, html, markdown, multi_workload
+from envkit.report import advice, certainty, html, judgement
 from envkit.report.exports.rows import results
 from envkit.report.messages import advice as messages
 from envkit.report.messages.verdicts import TooFewBlocks
@@ -17,7 +17,7 @@ from envkit.report.verdict import headline
 from tests import records
 from tests.records import conclude
 from tests.report.planted import OTHER_LOSSES, disturbed
-from tests.reports import details, events_of, printed
+from tests.reports import details, events_of, markdown_of, printed
 from tests.simulation import STEADY, times
 
 TRANSLATION = "baseline on translation"
@@ -148,8 +148,8 @@ def test_what_was_trained_and_learnt():
 
 def test_winners():
     result = conclude(events())
-    assert multi_workload.winners(result) == {"cnn": ["mine"], "translation": []}
-    assert multi_workload.everywhere(result) == []
+    assert judgement.winners(result) == {"cnn": ["mine"], "translation": []}
+    assert judgement.everywhere(result) == []
     assert any(getattr(row.text, "purpose", None) == messages.MEASURE_YOURS for row in advice.rows(result))
 
 
@@ -163,8 +163,8 @@ def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended(
 
 def test_a_profile_that_wins_everywhere_is_recommended():
     result = conclude(events(mine_there=0.8, slow=0.9))
-    assert multi_workload.everywhere(result) == ["mine"]
-    assert multi_workload.winners(result)["cnn"] == ["mine", "slow"]
+    assert judgement.everywhere(result) == ["mine"]
+    assert judgement.winners(result)["cnn"] == ["mine", "slow"]
     (first, *_) = advice.rows(result)
     assert first.text == messages.UseEverywhere("mine", "envkit exec mine.yaml -- python train.py")
 
@@ -188,7 +188,7 @@ def test_a_failure_leaves_a_table_without_verdicts():
 def test_other_reports_tell_the_same(recorded):
     given = recorded(events())
     page = html.page(*given)
-    for text in (markdown.document(*given), page):
+    for text in (markdown_of(*given), page):
         assert "mine on translation" in text
         assert "FASTER  1 of 4 combinations, best mine on cnn" in text
     assert "envkit report: mine, slow on 2 workloads against baseline" in page

@@ -34,13 +34,13 @@ for name in ("cnn", "cnn-nobias", "cnn-batch128", "cnn-batch256"):
         "biases": [key for key, _ in model.named_parameters() if key.endswith("bias")],
         "images_per_step": training.images_per_step, "steps_per_epoch": training.steps_per_epoch,
         "digests": training.digests, "losses": [training.step() for _ in range(training.steps_per_epoch + 1)],
-        "epochs": workload.epochs, "quality": training.quality(), "modes": training.network.seen(),
+        "epochs": workload.epochs, "quality": training.quality(), "modes": training.network.modes(),
     }
 for name, options in (("larger", Options(scale=2)), ("bf16", Options("bf16-autocast", channels_last=True))):
     training = WORKLOADS["cnn"].prepare("synthetic", options)
     found[name] = {
         "images_per_step": training.images_per_step, "steps_per_epoch": training.steps_per_epoch,
-        "digests": training.digests, "losses": [training.step() for _ in range(3)], "modes": training.network.seen(),
+        "digests": training.digests, "losses": [training.step() for _ in range(3)], "modes": training.network.modes(),
     }
 training = WORKLOADS["cnn"].prepare("synthetic", Options())
 distributed.share = lambda batch: batch[:0]

@@ -41,7 +41,8 @@ for key, name, options, steps in (
         "unit": training.unit, "images_per_step": training.images_per_step,
         "steps_per_epoch": training.steps_per_epoch, "digests": training.digests,
         "losses": [training.step() for _ in range(steps)], "quality": training.quality() if key == name else None,
-        "modes": training.network.seen(), "parameters": sum(one.numel() for one in training.network.model.parameters()),
+        "modes": training.network.modes(),
+        "parameters": sum(one.numel() for one in training.network.model.parameters()),
         "helped": helpers.used()["user_s"],
     }}
     del training

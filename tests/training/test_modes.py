@@ -24,7 +24,7 @@ def trained(options):
     scores = network(images)
     scores.sum().backward()
     last = images.is_contiguous(memory_format=torch.channels_last)
-    return {"seen": network.seen(), "scores": scores.tolist(), "format": str(scores.dtype), "last": last}
+    return {"seen": network.modes(), "scores": scores.tolist(), "format": str(scores.dtype), "last": last}
 print(json.dumps({
     "plain": trained(Options()), "bf16": trained(Options("bf16-autocast")),
     "channels-last": trained(Options(channels_last=True)), "compiled": trained(Options(compile=True)),

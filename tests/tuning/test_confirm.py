@@ -239,7 +239,7 @@ def test_the_fewest_blocks_are_those_that_can_find_something_at_the_rate_that_al
 def test_tuned_against_shipped_shares_the_error_rate_with_the_others(tmp_path):
     result, _ = confirmed(tmp_path)
     assert result.design.comparisons == 3
-    assert certainty.design(result).comparisons == 3
+    assert certainty.interim_analyses(result.design).comparisons == 3
     result, _ = confirmed(tmp_path, shipped=None)
     assert result.design.comparisons == 1
 

@@ -74,7 +74,7 @@ def test_each_device_has_its_clock(monkeypatch):
 def test_what_a_sample_keeps_of_its_gpu():
     libraries = (Library(nvmlDeviceGetTotalEnergyConsumption=millijoules) for millijoules in (1_000, 701_000))
     earlier, later = (Watch(Gpu(), Nvml(library)) for library in libraries)
-    told = later.told(earlier.read(), later.read(), 2.0)
+    told = later.between(earlier.read(), later.read(), 2.0)
     assert (told["energy_j"], told["mean_power_w"]) == (700.0, 350.0)
     assert told["after"]["held_back"] == ["power cap"]
     assert (told["allocated_bytes"], told["reserved_bytes"]) == (3 * 2**20, 4 * 2**20)
@@ -84,7 +84,7 @@ def test_what_a_sample_keeps_of_its_gpu():
 def test_a_gpu_that_nvml_does_not_know_is_not_read(gpu):
     watch = Watch(gpu, Nvml(Library()))
     assert watch.read() is None
-    assert watch.told(None, None, 2.0) == {"allocated_bytes": 3 * 2**20, "reserved_bytes": 4 * 2**20}
+    assert watch.between(None, None, 2.0) == {"allocated_bytes": 3 * 2**20, "reserved_bytes": 4 * 2**20}
 
 
 def test_training_goes_on_where_nvml_is_hidden(monkeypatch):

@@ -84,7 +84,7 @@ def test_more_ranks_than_cores_share_them(tmp_path):
 
 def test_a_rank_is_given_nothing_of_torchruns_that_could_change_the_outcome():
     torchruns = {"RANK": "1", "OMP_NUM_THREADS": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}
-    given = {**torchruns, "PATH": "/bin", ranks.TOLD: "{}"}
+    given = {**torchruns, "PATH": "/bin", ranks.LAUNCHED: "{}"}
     assert ranks.variables(given, {"OMP_NUM_THREADS": "4"}) == {"RANK": "1", "PATH": "/bin", "OMP_NUM_THREADS": "4"}
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.analysis import baseline_messages as messages
 from envkit.analysis.baselines import Baseline
@@ -22,6 +21,7 @@ from envkit.bench.run import INITIAL_WEIGHTS
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
 from envkit.messages import Message
+from envkit.profiles.inspection import Inspection
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.two_sample import autocorrelation, shift, widened
 from envkit.worker.modes import Options
@@ -102,31 +102,33 @@ class Difference:
 def obstacles(old: Baseline, new: Baseline) -> list[Message]:
     """Return why no speeds of the two can be compared, each as a clause; none if they can."""
     pairs: list[Pair] = [(messages.WORKLOAD, old.study["workload"], new.study["workload"])]
-    pairs += [
-        (label, old.study[name], new.study[name])
-        for name, label in messages.PLANNED.items()
-        if max(old.study[name], new.study[name]) > ALIKE * max(1, min(old.study[name], new.study[name]))
-    ]
+    lengths = (
+        (messages.PLANNED_STEPS, old.study["steps"], new.study["steps"]),
+        (messages.PLANNED_WARM_UP, old.study["warmup_steps"], new.study["warmup_steps"]),
+    )
+    pairs += [pair for pair in lengths if max(pair[1:]) > ALIKE * max(1, min(pair[1:]))]
     pairs.append((messages.MODES, _modes(old), _modes(new)))
     for name in old.document["digests"]:
         if name != INITIAL_WEIGHTS and name in new.document["digests"]:
-            digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
-            pairs.append((f"{messages.WORKLOAD_DIGEST} {name}", *digests))
+            then, now = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
+            pairs.append((f"{messages.WORKLOAD_DIGEST} {name}", then, now))
     for arm in _common(old, new):
         pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
-    found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
-    return [*found, *(messages.NotMeasured(arm) for arm in old.arms if arm not in new.arms)]
+    lines = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
+    return [*lines, *(messages.NotMeasured(arm) for arm in old.arms if arm not in new.arms)]
 
 
-def _modes(one: Baseline) -> str:
+def _modes(baseline: Baseline) -> str:
     """Return how it was trained, in words."""
     usual = asdict(Options())
-    given = {**usual, **one.study["options"]}
-    said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
-    return ", ".join(said) or messages.USUAL
+    options = {**usual, **baseline.study["options"]}
+    unusual = (
+        f"{name.replace('_', ' ')} {value}" for name, value in sorted(options.items()) if value != usual.get(name)
+    )
+    return ", ".join(unusual) or messages.USUAL
 
 
-def machine_pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Pair]:
+def machine_pairs(old: Inspection, new: Inspection) -> list[Pair]:
     """Return what must be equal of two machines, as seen from inside an image: (name, then, now).
 
     GPUs are compared if there were some then.
@@ -192,11 +194,11 @@ def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
     Neighbouring blocks are alike (what disturbs them lasts longer than one), so the interval is widened.
     """
     old, new = ([math.log(speed) for speed in session] for session in speeds)
-    found = shift(old, new, confidence)
-    if found is None:
+    estimated = shift(old, new, confidence)
+    if estimated is None:
         raise InputError(messages.TooFewBlocks(len(old), len(new), confidence))
     correlation = autocorrelation(old, new)
-    estimate, low, high = (math.exp(value) for value in widened(found, correlation))
+    estimate, low, high = (math.exp(value) for value in widened(estimated, correlation))
     return Factor(estimate, low, high, correlation)
 
 
@@ -227,25 +229,28 @@ def differences(old: Baseline, new: Baseline) -> list[Difference]:
     ]
 
 
-def _facts(one: Baseline) -> dict[str, str]:
+def _facts(baseline: Baseline) -> dict[str, str]:
     """Return everything that could differ, by the name it is shown with."""
-    document = one.document
-    found: dict[str, str | None] = {messages.KIT: document["kit_version"]}
-    found[messages.SKIPPED] = str(one.skipped_steps)
-    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (str(one.study[key]) for key in messages.PLANNED)
-    found |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
+    document = baseline.document
+    facts: dict[str, str | None] = {messages.KIT: document["kit_version"]}
+    facts[messages.SKIPPED] = str(baseline.skipped_steps)
+    facts[messages.STEPS], facts[messages.WARM_UP_STEPS] = (
+        str(baseline.study["steps"]),
+        str(baseline.study["warmup_steps"]),
+    )
+    facts |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""
-        found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
-    found[messages.KEPT] = ", ".join(document["allowed_variables"]) or None
+        facts |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
+    facts[messages.KEPT] = ", ".join(document["allowed_variables"]) or None
     for name, arm in document["arms"].items():
         environment = arm["environment"]
-        found |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
-        found |= {f"{name}: preload": ", ".join(environment["preload"]) or None}
-        found |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
-        found |= {f"{name}: {key} expected": str(value) for key, value in environment["expect"].items()}
-        found |= {f"{name}: {messages.FINAL_LOSS}": str(arm["final_loss"])}
-    found |= {f"{what.replace('_', ' ')} digest": shortened(value) for what, value in document["digests"].items()}
-    found[messages.KERNEL_DIGEST] = shortened(document["reference_kernel"]["digest"])
-    return {what: value for what, value in found.items() if value is not None}
+        facts |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
+        facts |= {f"{name}: preload": ", ".join(environment["preload"]) or None}
+        facts |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
+        facts |= {f"{name}: {key} expected": str(value) for key, value in environment["expect"].items()}
+        facts |= {f"{name}: {messages.FINAL_LOSS}": str(arm["final_loss"])}
+    facts |= {f"{what.replace('_', ' ')} digest": shortened(value) for what, value in document["digests"].items()}
+    facts[messages.KERNEL_DIGEST] = shortened(document["reference_kernel"]["digest"])
+    return {what: value for what, value in facts.items() if value is not None}

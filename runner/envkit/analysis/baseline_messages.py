@@ -190,7 +190,7 @@ class TooFewBlocks(Message):
 
 # What two sessions may differ in, as a column says it.
 WORKLOAD, MODES, USUAL = "the study's workload", "the mode of training", "as usual"
-PLANNED = {"steps": "the study's steps", "warmup_steps": "the study's warmup steps"}
+PLANNED_STEPS, PLANNED_WARM_UP = "the study's steps", "the study's warmup steps"
 CPU, ARCHITECTURE, CPUS, GPUS = "the CPU", "the architecture", "the number of usable CPUs", "the GPUs"
 WORKLOAD_DIGEST = "the digest of the workload's"
 KIT, SKIPPED, KEPT = "kit version", "timed steps left out", "kept variables"

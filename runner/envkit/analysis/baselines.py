@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from envkit import __version__
+from envkit.analysis.baseline_document import SCHEMA, BaselineDocument, BaselineStudy, digest, validated
 from envkit.analysis.baseline_messages import (  # fmt: skip
     COMPARES_IMAGES,
     FULL_TRAINING,
@@ -31,7 +30,6 @@ from envkit.analysis.baseline_messages import (  # fmt: skip
     BaselineExists,
     BaselinesThere,
     DamagedBaseline,
-    DanglingReference,
     EditedBaseline,
     FewBlocks,
     InvalidJson,
@@ -41,7 +39,6 @@ from envkit.analysis.baseline_messages import (  # fmt: skip
     NoRun,
     NoSuchFile,
     NotABaseline,
-    OtherLength,
     Resume,
     TakesApart,
     Unfit,
@@ -59,18 +56,17 @@ from envkit.bench.record import FILE_NAME
 from envkit.bench.run import Run
 from envkit.bench.run import read as read_run
 from envkit.bench.study import Study
-from envkit.common import atomic, documents, files, schema
+from envkit.common import atomic, documents, files
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 from envkit.common.running_messages import NotMade
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
+from envkit.profiles.inspection import Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.request import UserCommand
 
 FOLDER = Path("baselines")
-SCHEMA = 1
-_SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/baseline.schema.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INSPECTED = (
     "facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers", "accelerator",
@@ -81,7 +77,7 @@ _INSPECTED = (
 class Baseline:
     """``document`` is what the file holds, and ``source`` (a file, or a run's folder) what messages call it."""
 
-    document: dict[str, Any]
+    document: BaselineDocument
     source: str
 
     @property
@@ -89,8 +85,8 @@ class Baseline:
         return str(self.document["name"])
 
     @property
-    def study(self) -> dict[str, Any]:
-        return dict(self.document["study"])
+    def study(self) -> BaselineStudy:
+        return self.document["study"]
 
     @property
     def user_command(self) -> UserCommand | None:
@@ -134,10 +130,10 @@ class Baseline:
         """The names of the arms, the reference first."""
         return [arm["name"] for arm in self.document["study"]["arms"]]
 
-    def engine(self, arm: str) -> dict[str, Any]:
-        """Return what was seen of the engine (``engine``) and the image (``inspection``) that ``arm`` ran in."""
+    def engine(self, arm: str) -> Surroundings:
+        """Return the engine and the inspection of the image that ``arm`` ran in."""
         name = next(one["engine"] for one in self.document["study"]["arms"] if one["name"] == arm)
-        return dict(self.document["engines"][name])
+        return self.document["engines"][name]
 
 
 def from_record(folder: Path, name: str) -> Baseline:
@@ -193,19 +189,23 @@ def _from_record(folder: Path, name: str) -> Baseline:
         },
         "allowed_variables": sorted(began.allowed_variables),
         "skipped_steps": run.skipped_steps,
-        "blocks_with_interference": len(result.interference.keys() & {one.block for one in samples[arms[0].name]}),
+        "blocks_with_interference": len(
+            result.interference.keys() & {sample.block for sample in samples[arms[0].name]}
+        ),
         "digests": first.digests,
         "reference_kernel": {"digest": readings[0].digest, "seconds": [one.seconds for one in readings]},
         "arms": {
             arm.name: {
                 "environment": began.environments[arm.name],
-                "step_s": [round(statistics.fmean(one.step_s[run.skipped_steps :]), 9) for one in samples[arm.name]],
+                "step_s": [
+                    round(statistics.fmean(sample.step_s[run.skipped_steps :]), 9) for sample in samples[arm.name]
+                ],
                 "final_loss": finite(losses[-1]) if (losses := samples[arm.name][0].losses) else None,
             }
             for arm in arms
         },
     }
-    return Baseline({**document, "digest": digest(document)}, str(folder))
+    return Baseline(cast(BaselineDocument, {**document, "digest": digest(document)}), str(folder))
 
 
 def _unfit(folder: str, result: Result) -> Message | None:
@@ -271,12 +271,6 @@ def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def digest(document: Mapping[str, object]) -> str:
-    """SHA-256 of everything but the digest itself, as JSON with sorted keys, no blanks, and only ASCII."""
-    rest = {key: value for key, value in document.items() if key != "digest"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def names(folder: Path) -> list[str]:
     """The names of all baselines in ``folder``, sorted."""
     return sorted(path.stem for path in folder.glob("*.json"))
@@ -317,36 +311,10 @@ def read(path: Path) -> Baseline:
         raise InputError(NotABaseline(str(path)))
     if document["schema"] != SCHEMA:
         raise InputError(OtherSchema(str(path), "baseline", document["schema"], SCHEMA))
-    _validate(path, document)
-    if document["digest"] != digest(document):
+    baseline = validated(path, document)
+    if baseline["digest"] != digest(document):
         raise InputError(DamagedBaseline(str(path), EditedBaseline()))
-    return Baseline(document, str(path))
-
-
-def _validate(path: Path, document: dict[str, Any]) -> None:
-    """Raise InputError for the first thing that the published schema, or its references among themselves, forbid."""
-    error = next(iter(sorted(_validator().iter_errors(document), key=lambda error: list(map(str, error.path)))), None)
-    if error is not None:
-        raise InputError(DamagedBaseline(str(path), schema.violation(error)[1]))
-    blocks = len(document["reference_kernel"]["seconds"])
-    for index, arm in enumerate(document["study"]["arms"]):
-        for key, known in (("name", document["arms"]), ("engine", document["engines"])):
-            if arm[key] not in known:
-                raise InputError(DamagedBaseline(str(path), DanglingReference(index, key, str(arm[key]))))
-        if len(document["arms"][arm["name"]]["step_s"]) != blocks:
-            raise InputError(DamagedBaseline(str(path), OtherLength(_short(arm["name"]), blocks)))
-
-
-@cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator  # takes as long to import as all else together
-
-    return Draft202012Validator(json.loads(_SCHEMA_FILE.read_text()))
-
-
-def _short(message: str) -> str:
-    line = " ".join(message.split())
-    return line if len(line) <= 120 else f"{line[:60]} … {line[-55:]}"
+    return Baseline(baseline, str(path))
 
 
 def write(baseline: Baseline, path: Path, replace: bool) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from envkit.analysis.load import Load, load
-from envkit.analysis.noise import disturbed_blocks
 from envkit.bench import pace, room
-from envkit.bench.events import Longer, WarmUp
+from envkit.bench.arms import Arm
+from envkit.bench.events import Longer, OtherPrograms, WarmUp
 from envkit.bench.measure import INTERRUPTED, TOO_SHORT
 from envkit.bench.run import Run
 from envkit.checks.effect import Check
@@ -46,36 +47,34 @@ class Course:
         return {
             "unfinished": self.unfinished and asdict(self.unfinished),
             "longer_than_budget": self.longer,
-            "first_runs": [asdict(one) for one in self.first_runs or ()],
+            "first_runs": [asdict(first) for first in self.first_runs or ()],
             "load": self.load and self.load.to_json(),
         }
 
 
 def course(run: Run, ended: str | None) -> Course:
     """Return how far the run got, which ``ended`` for that reason."""
-    study, longer = run.study, run.first(Longer)
+    study, samples, longer, others = run.study, run.samples(), run.first(Longer), run.first(OtherPrograms)
+    without_sample = [arm for arm in study.arms if arm.name not in {sample.arm for sample in samples}]
     return Course(
         unfinished=_unfinished(run) if ended in CUT_SHORT else None,
         longer={"budget_s": longer.budget_s, "takes_s": longer.takes_s} if longer else None,
-        first_runs=_first_runs(run),
-        load=None if study.contrasts else load(run, study.arms, disturbed_blocks(run, study.arms)),
+        first_runs=_first_runs(without_sample, run.all(WarmUp)),
+        load=None if study.contrasts else load(samples, len({sample.block for sample in samples}), others),
     )
 
 
 def _unfinished(run: Run) -> Unfinished | None:
-    found = room.need(run)
-    if found is None or found.blocks >= found.fewest:
+    need = room.need(run)
+    if need is None or need.blocks >= need.fewest:
         return None
     first = {event.arm: event.worker_seconds for event in run.all(WarmUp)}
     again_s = sum(first.values())
-    return Unfinished(found.blocks, found.fewest, round(found.total_s(), 3), round(found.more_s + again_s, 3))
+    return Unfinished(need.blocks, need.fewest, round(need.total_s(), 3), round(need.more_s + again_s, 3))
 
 
-def _first_runs(run: Run) -> list[FirstRun]:
-    sampled = {sample.arm for sample in run.samples()}
-    first = {event.arm: event for event in run.all(WarmUp) if event.step_s}
+def _first_runs(arms: Sequence[Arm], warm_ups: Sequence[WarmUp]) -> list[FirstRun]:
+    first = {event.arm: event for event in warm_ups if event.step_s}
     return [
-        FirstRun(arm.name, pace.pace_of(event).step_s, event.checks)
-        for arm in run.study.arms
-        if arm.name not in sampled and (event := first.get(arm.name))
+        FirstRun(arm.name, pace.pace_of(event).step_s, event.checks) for arm in arms if (event := first.get(arm.name))
     ]

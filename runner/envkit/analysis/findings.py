@@ -8,7 +8,6 @@ from typing import NamedTuple
 from envkit.advice.symptoms import of_sample
 from envkit.analysis import finding_messages as messages
 from envkit.bench.events import Sample
-from envkit.bench.run import Run
 from envkit.checks import sample_effect
 from envkit.checks.complaints import complaints
 from envkit.checks.doctor import diagnose_process
@@ -17,65 +16,64 @@ from envkit.checks.doctor.finding import Finding, Level, Situation
 from envkit.engines.measurement import Measurement
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.profiles.resolve import of_rank
+from envkit.profiles.inspection import Facts, Fingerprint
 from envkit.worker.user_command.metric import shown
 
 UNRELATED_COMPLAINT = "unrelated-complaint"
 
 
-class Printed(NamedTuple):
-    """The samples of an arm, and the environment that they ran in."""
+class ArmSamples(NamedTuple):
+    """The samples of an arm, the environment that they ran in, and what its processes had of the machine."""
 
+    arm: str
     environment: Environment
-    samples: Sequence[Measurement]
+    samples: Sequence[Sample]
+    facts: Facts
+    fingerprint: Fingerprint
+    has_symptoms: bool  # its usage shows why training is slow: no profile and no start of a command is in it
 
 
-def findings(run: Run, environments: dict[str, Environment]) -> list[Finding]:
+def findings(arms: Sequence[ArmSamples]) -> list[Finding]:
     """Return what the samples of each arm show to be wrong."""
-    study = run.study
-    found: list[tuple[str, Finding]] = []
-    printed: list[Printed] = []
-    for arm in study.arms:
-        own = run.samples(arm)
-        if own:
-            printed.append(Printed(environments[arm.name], own))
-            inside = of_rank(run.beginning.inspection(arm.target), study.parts_of(arm))
-            middle = sorted(own, key=lambda sample: sample.usage.minor_faults)[len(own) // 2]
-            symptoms = of_sample(middle)
-            # a profile is there to take reasons away, and a command's usage has its start and end in it
-            seen = arm in study.references and study.user_command is None and symptoms.is_long_enough
-            situation = Situation(
-                inside["facts"], inside["fingerprint"], environments[arm.name], trainer_of(own[0]),
-                symptoms=symptoms if seen else None,
-            )  # fmt: skip
-            wrong = [*diagnose_process(situation), *metric_readings(own)]
-            found += [(arm.name, one) for one in wrong]
-    return in_all_arms(found, len(printed)) + unrelated_complaints(printed)
+    by_arm: list[tuple[str, Finding]] = []
+    for one in arms:
+        middle = sorted(one.samples, key=lambda sample: sample.usage.minor_faults)[len(one.samples) // 2]
+        symptoms = of_sample(middle)
+        situation = Situation(
+            one.facts, one.fingerprint, one.environment, trainer_of(one.samples[0]),
+            symptoms=symptoms if one.has_symptoms and symptoms.is_long_enough else None,
+        )  # fmt: skip
+        by_arm += [(one.arm, finding) for finding in diagnose_process(situation)]
+        by_arm += [(one.arm, finding) for finding in metric_readings(one.samples)]
+    printed = [(one.environment, sample) for one in arms for sample in one.samples]
+    return in_all_arms(by_arm, len(arms)) + unrelated_complaints(printed)
 
 
-def unrelated_complaints(arms: Sequence[Printed]) -> list[Finding]:
-    """Return a finding if libraries complained of something that no profile sets, as those of other commands do."""
-    each = [(one.environment, sample) for one in arms for sample in one.samples]
-    printed = dict.fromkeys(line for _, sample in each for line in complaints(sample.stderr))
-    for environment, sample in each:
+def unrelated_complaints(samples: Sequence[tuple[Environment, Measurement]]) -> list[Finding]:
+    """Return a finding if libraries complained of something that no profile sets, as those of other commands do.
+
+    Each sample comes with the environment that it ran in.
+    """
+    lines = dict.fromkeys(line for _, sample in samples for line in complaints(sample.stderr))
+    for environment, sample in samples:
         related = {*complaints(sample.stderr)} - {*sample_effect.unrelated_complaints(environment, sample)}
-        printed = {line: None for line in printed if line not in related}
-    if not printed:
+        lines = {line: None for line in lines if line not in related}
+    if not lines:
         return []
-    first, *more = printed
+    first, *more = lines
     seen = messages.UnrelatedComplaint(first, len(more) or None)
     return [_finding(UNRELATED_COMPLAINT, "note", seen)]
 
 
-def metric_readings(own: Sequence[Sample]) -> list[Finding]:
+def metric_readings(samples: Sequence[Sample]) -> list[Finding]:
     """Return what is doubtful about the readings in an arm's samples."""
-    found = (_rank_lines(own), _unmatched_lines(own), _cover(own), _rounding(own))
-    return [finding for finding in found if finding is not None]
+    each = (_rank_lines(samples), _unmatched_lines(samples), _cover(samples), _rounding(samples))
+    return [finding for finding in each if finding is not None]
 
 
-def _rank_lines(own: Sequence[Sample]) -> Finding | None:
+def _rank_lines(samples: Sequence[Sample]) -> Finding | None:
     """Return which rank's lines were read if a launcher marks them, or else that each rank printed each step."""
-    mark, ranks = next((sample.rank_lines for sample in own if sample.rank_lines), (None, 0))
+    mark, ranks = next((sample.rank_lines for sample in samples if sample.rank_lines), (None, 0))
     if mark is None:
         return None
     if mark:
@@ -83,30 +81,30 @@ def _rank_lines(own: Sequence[Sample]) -> Finding | None:
     return _finding("repeated-lines", "warn", messages.RepeatedLines(ranks))
 
 
-def _unmatched_lines(own: Sequence[Sample]) -> Finding | None:
-    found = [sample.unmatched_lines for sample in own if sample.unmatched_lines]
-    if not found:
+def _unmatched_lines(samples: Sequence[Sample]) -> Finding | None:
+    counts = [sample.unmatched_lines for sample in samples if sample.unmatched_lines]
+    if not counts:
         return None
-    seen = messages.UnmatchedLines(sum(lines for lines, _ in found), shown(found[0][1]))
+    seen = messages.UnmatchedLines(sum(lines for lines, _ in counts), shown(counts[0][1]))
     return _finding("unmatched-lines", "warn", seen)
 
 
-def _cover(own: Sequence[Sample]) -> Finding | None:
+def _cover(samples: Sequence[Sample]) -> Finding | None:
     """Return that readings sum to far more or far less than the time in which they were printed."""
-    found = next((sample.readings_cover for sample in own if sample.readings_cover), None)
-    if found is None:
+    cover = next((sample.readings_cover for sample in samples if sample.readings_cover), None)
+    if cover is None:
         return None
-    total, elapsed, unit = found.sum_s, found.elapsed_s, found.fits or None
+    total, elapsed, unit = cover.sum_s, cover.elapsed_s, cover.fits or None
     if total > elapsed:
         return _finding("readings-too-long", "warn", messages.ReadingsTooLong(total, elapsed))
     seen = messages.ReadingsTooShort(total / elapsed, unit)
     return Finding("readings-too-short", "note", seen, messages.reason("readings-too-short"), messages.CheckUnit(unit))
 
 
-def _rounding(own: Sequence[Sample]) -> Finding | None:
+def _rounding(samples: Sequence[Sample]) -> Finding | None:
     """Return that numbers are rounded so coarsely that a difference may be lost or made by it."""
-    found = [sample.readings_rounding for sample in own if sample.readings_rounding is not None]
-    return _finding("readings-rounded", "warn", messages.ReadingsRounded(max(found))) if found else None
+    rounding = [sample.readings_rounding for sample in samples if sample.readings_rounding is not None]
+    return _finding("readings-rounded", "warn", messages.ReadingsRounded(max(rounding))) if rounding else None
 
 
 def _finding(code: str, severity: Level, seen: Message) -> Finding:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envkit.analysis.engine_facts import engine_facts, shortened, text
-from envkit.bench.arms import Arm, View
+from envkit.bench.arms import Arm
 from envkit.bench.events import Sample
 from envkit.bench.run import INITIAL_WEIGHTS, Run
 from envkit.engines import measurement
@@ -38,13 +38,11 @@ class Difference:
 
 
 def of_run(run: Run) -> dict[str, list[Difference]]:
-    """For each arm that is compared, in what its image differs from its reference's; empty where they have one image.
+    """Return for each arm that is compared in what its image differs from its reference's, in a run of two images.
 
     The facts that matter most for timing come first, and system packages last.
     """
     study = run.study
-    if study.view is not View.IMAGES:
-        return {}
     facts = {arm.name: _inspected(run, arm) for arm in study.arms}
     first = {arm.name: run.samples(arm)[:1] for arm in study.arms}
     if all(first.values()):  # else what one of them has not seen yet would be a difference
@@ -61,21 +59,21 @@ def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> 
 
 def _inspected(run: Run, arm: Arm) -> dict[str, str | None]:
     """Everything of an arm's image that could differ, by the name that reports use."""
-    seen = run.beginning.engines[arm.target]
-    contents = run.beginning.inspection(arm.target).get("contents", {})
-    found = engine_facts(seen)
-    found |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
+    surroundings = run.beginning.surroundings(arm.target)
+    contents = surroundings["inspection"].get("contents", {})
+    facts = engine_facts(surroundings)
+    facts |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
     for part, words in FROM.items():
-        found |= {f"{words} {name}": version for name, version in contents.get(part, {}).items()}
-    return found
+        facts |= {f"{words} {name}": version for name, version in contents.get(part, {}).items()}
+    return facts
 
 
 def _observed(sample: Sample) -> dict[str, str | None]:
     """Return what a worker saw of that, and the weights that it began with."""
-    found: dict[str, str | None] = {}
+    facts: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():
         evidence = measurement.probe(sample.evidence, probe)
-        found |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
+        facts |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
     if INITIAL_WEIGHTS in sample.digests:
-        found[OTHER_WEIGHTS] = shortened(sample.digests[INITIAL_WEIGHTS])
-    return found
+        facts[OTHER_WEIGHTS] = shortened(sample.digests[INITIAL_WEIGHTS])
+    return facts

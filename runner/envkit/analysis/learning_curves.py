@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from envkit.bench.arms import Arm
 from envkit.bench.events import Epoch as Recorded
-from envkit.bench.run import Run
-from envkit.bench.study import Study
+from envkit.bench.events import Sample
 from envkit.worker.measure.quality_target import QualityTarget, parse
 
 
@@ -44,24 +42,20 @@ class LearningCurve:
     to_target: TimeToTarget | None
 
 
-def target_of(study: Study) -> QualityTarget | None:
-    return parse(study.until) if study.until is not None else None
+def target_of(until: str | None) -> QualityTarget | None:
+    """Return the target that a training ends after, if it has one."""
+    return parse(until) if until is not None else None
 
 
-def learning_curves(run: Run) -> list[LearningCurve]:
-    """Return one for each arm that has samples with a curve."""
-    return [found for arm in run.study.arms if (found := _learning_curve(run, arm)) is not None]
-
-
-def _learning_curve(run: Run, arm: Arm) -> LearningCurve | None:
-    recorded = [sample.curve for sample in run.samples(arm) if sample.curve]
+def learning_curve(arm: str, samples: Sequence[Sample], target: QualityTarget | None) -> LearningCurve | None:
+    """Return the curve of an arm; None if none of its samples has one."""
+    recorded = [sample.curve for sample in samples if sample.curve]
     if not recorded:
         return None
-    target = target_of(run.study)
     longest = max(map(len, recorded))
     epochs = [_epoch(number, [curve[:number] for curve in recorded if len(curve) >= number])
               for number in range(1, longest + 1)]  # fmt: skip
-    return LearningCurve(arm.name, len(recorded), epochs, _to_target(target, recorded) if target else None)
+    return LearningCurve(arm, len(recorded), epochs, _to_target(target, recorded) if target else None)
 
 
 def _epoch(number: int, curves: Sequence[Sequence[Recorded]]) -> Epoch:
@@ -78,10 +72,9 @@ def _epoch(number: int, curves: Sequence[Sequence[Recorded]]) -> Epoch:
     )
 
 
-def reached(run: Run, arm: Arm) -> bool:
-    """Whether no training of ``arm`` ended without having reached the target; where there is none, it was reached."""
-    target = target_of(run.study)
-    curves = (sample.curve for sample in run.samples(arm) if sample.curve)
+def reached(samples: Sequence[Sample], target: QualityTarget | None) -> bool:
+    """Return whether none of the trainings ended before it reached the target. Without a target they have."""
+    curves = (sample.curve for sample in samples if sample.curve)
     return target is None or all(target.reached_after(readings(target, curve)) for curve in curves)
 
 

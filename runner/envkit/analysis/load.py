@@ -5,15 +5,13 @@ A result under load says more about the load than about a profile, so nothing is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
-from envkit.analysis.noise import commonest
-from envkit.bench.arms import Arm
+from envkit.analysis.noise import commonest, disturbed_blocks
 from envkit.bench.events import OtherPrograms, Sample
-from envkit.bench.run import Run
 from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, others_cpus
 from envkit.messages import Message
 
@@ -48,36 +46,38 @@ class Load:
         return While(CPUS_HOT if self.kind == HOT else MACHINE_SWAPPED)
 
 
-def load(run: Run, arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Load | None:
-    """Return what disturbed the samples of ``arms`` in the blocks in ``hit``; None where these are not nearly all."""
-    blocks = {sample.block for sample in run.samples()}
-    if not hit or len(hit) < NEARLY_ALL * len(blocks):
+def load(samples: Sequence[Sample], blocks: int, others: OtherPrograms | None) -> Load | None:
+    """Return what disturbed the ``samples`` of some arms, of a run of so many ``blocks``.
+
+    None if these were undisturbed in more than a few blocks. ``others`` ran beside the first blocks.
+    """
+    disturbed = disturbed_blocks(samples)
+    if not disturbed or len(disturbed) < NEARLY_ALL * blocks:
         return None
-    disturbed = [one for one in run.samples(*arms) if one.block in hit and disturbances(one.usage, one.seconds)]
-    kind = commonest(hit.values())
-    used = [cpus for one in disturbed if (cpus := _cpus(one, kind)) is not None]
-    usable = [float(one.usage.worker_cpus) for one in disturbed if one.usage.worker_cpus]
+    hit = [sample for sample in samples if disturbances(sample.usage, sample.seconds)]
+    kind = commonest(disturbed.values())
+    used = [cpus for sample in hit if (cpus := _cpus(sample, kind)) is not None]
+    usable = [float(sample.usage.worker_cpus) for sample in hit if sample.usage.worker_cpus]
     return Load(
-        blocks=len(hit),
-        of=len(blocks),
+        blocks=len(disturbed),
+        of=blocks,
         kind=kind,
         cpus=round(median(used), 3) if used else None,
         usable_cpus=median(usable) if usable else None,
-        programs=_programs(run) if kind == OTHERS else (),
+        programs=_programs(others) if kind == OTHERS else (),
     )
 
 
-def neighbours(run: Run, arms: Sequence[Arm]) -> Load | None:
-    """Return the other programs that disturbed the median sample of ``arms`` and took LEAST_CPUS or more; else None."""
-    own = run.samples(*arms)
-    used = [(disturbances(one.usage, one.seconds).get(OTHERS, 0.0), one) for one in own]
+def neighbours(samples: Sequence[Sample], others: OtherPrograms | None) -> Load | None:
+    """Return the other programs that disturbed the median sample and took LEAST_CPUS or more; else None."""
+    used = [(disturbances(sample.usage, sample.seconds).get(OTHERS, 0.0), sample) for sample in samples]
     cpus = median(cpus for cpus, _ in used) if used else 0.0
     if cpus < LEAST_CPUS:
         return None
-    hit = {one.block for taken, one in used if taken >= LEAST_CPUS}
-    usable = [float(one.usage.worker_cpus) for one in own if one.usage.worker_cpus]
-    blocks = len({one.block for one in own})
-    return Load(len(hit), blocks, OTHERS, round(cpus, 3), median(usable) if usable else None, _programs(run))
+    hit = {sample.block for cpus, sample in used if cpus >= LEAST_CPUS}
+    usable = [float(sample.usage.worker_cpus) for sample in samples if sample.usage.worker_cpus]
+    blocks = len({sample.block for sample in samples})
+    return Load(len(hit), blocks, OTHERS, round(cpus, 3), median(usable) if usable else None, _programs(others))
 
 
 def _cpus(sample: Sample, kind: str) -> float | None:
@@ -88,7 +88,5 @@ def _cpus(sample: Sample, kind: str) -> float | None:
     return stolen / seconds if kind == STOLEN and stolen is not None else None
 
 
-def _programs(run: Run) -> tuple[str, ...]:
-    """Return the programs that the runner saw at work beside its first blocks."""
-    seen = run.first(OtherPrograms)
-    return tuple(f"{one.name} ({one.pid})" for one in seen.programs) if seen else ()
+def _programs(others: OtherPrograms | None) -> tuple[str, ...]:
+    return tuple(f"{one.name} ({one.pid})" for one in others.programs) if others else ()

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from envkit.bench.arms import Arm
+from envkit.bench.events import Sample
 from envkit.bench.run import Run
-from envkit.bench.study import Study
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.modes import BF16
@@ -44,45 +44,54 @@ class Losses:
 
 def between(run: Run, arm: Arm) -> Losses | None:
     """How an arm's losses compare with those of its reference; None where they can't be compared. Both have samples."""
-    reference = run.study.reference_of(arm)
-    if run.study.user_command is not None:
-        return _of_command(run, arm, reference)
-    return compared(run, arm, reference) if run.same_training(arm) else None
-
-
-def _of_command(run: Run, arm: Arm, reference: Arm) -> Losses | None:
-    """The same of a user's command; None where no losses are read, or samples are fewer than an interval takes."""
-    own, there = ([sample.known_losses for sample in run.samples(one)] for one in (arm, reference))
-    if min(len(own), len(there)) < MIN_BLOCKS or not all([*own, *there]):
+    study, reference = run.study, run.study.reference_of(arm)
+    samples, there = run.samples(arm), run.samples(reference)
+    if study.user_command is not None:
+        return _of_command(samples, there)
+    if not run.same_training(arm):
         return None
-    found = apart(own, there)
-    final, reference_final = (fmean(losses[-1] for losses in side) for side in (own, there))
-    repeats = found.within <= OWN_LOSS_TOLERANCE
-    single = found.within if repeats else max(found.within, found.within_other)
-    agree = found.between <= (OWN_LOSS_TOLERANCE if repeats else single)
-    return Losses(len(there[0]), reference_final, final, found.between, agree, single)
+    other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
+    tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
+    return compared(samples, there, tolerance, ends_early=study.until is not None)
 
 
-def compared(run: Run, arm: Arm, reference: Arm) -> Losses:
-    """The worst agreement of any of the arm's samples with the first of ``reference``'s; both have some."""
-    study = run.study
-    there = run.samples(reference)[0].known_losses
-    candidates = [sample.known_losses for sample in run.samples(arm)]
-    if study.until is not None:  # trainings may end after different epochs; as far as all got, batches are the same
+def _of_command(samples: Sequence[Sample], reference: Sequence[Sample]) -> Losses | None:
+    """Compare a user's command; None where no losses are read, or samples are fewer than an interval takes."""
+    curves, there = ([sample.known_losses for sample in side] for side in (samples, reference))
+    if min(len(curves), len(there)) < MIN_BLOCKS or not all([*curves, *there]):
+        return None
+    distance = apart(curves, there)
+    final, reference_final = (fmean(losses[-1] for losses in side) for side in (curves, there))
+    repeats = distance.within <= OWN_LOSS_TOLERANCE
+    single = distance.within if repeats else max(distance.within, distance.within_other)
+    agree = distance.between <= (OWN_LOSS_TOLERANCE if repeats else single)
+    return Losses(len(there[0]), reference_final, final, distance.between, agree, single)
+
+
+def compared(
+    samples: Sequence[Sample], reference: Sequence[Sample], tolerance: float, ends_early: bool = False
+) -> Losses:
+    """Return the worst agreement of any of an arm's samples with the first of the reference's; both have some.
+
+    Losses agree within ``tolerance``, a share. Trainings that end early, at a target, may do so after different epochs:
+    as far as all got, batches are the same.
+    """
+    there = reference[0].known_losses
+    candidates = [sample.known_losses for sample in samples]
+    if ends_early:
         shortest = min(map(len, [there, *candidates]))
         there, candidates = there[:shortest], [losses[:shortest] for losses in candidates]
     furthest = max(candidates, key=lambda losses: loss_difference(losses, there))
     largest = loss_difference(furthest, there)
-    tolerance = loss_tolerance(study, arm, study.ranks_of(arm) != study.ranks_of(reference))
     return Losses(len(there), there[-1], furthest[-1], largest, largest <= tolerance)
 
 
-def loss_tolerance(study: Study, arm: Arm, other_ranks: bool = False) -> float:
-    """By what share losses may differ for no other reason than rounding; or than ``other_ranks``, where these do."""
-    known = find(study.workload_of(arm))
+def loss_tolerance(workload: str, precision: str, other_ranks: bool = False) -> float:
+    """Return by what share losses may differ because of rounding alone, or because of ``other_ranks``, if these do."""
+    known = find(workload)
     usual = known.loss_tolerance if known else LOSS_TOLERANCE
     of_ranks = known.ranks_tolerance if known and other_ranks else 0.0
-    return max(usual, of_ranks, BF16_LOSS_TOLERANCE if study.options.precision == BF16 else 0.0)
+    return max(usual, of_ranks, BF16_LOSS_TOLERANCE if precision == BF16 else 0.0)
 
 
 def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:

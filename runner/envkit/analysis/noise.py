@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from envkit.bench.arms import Arm
-from envkit.bench.events import ReferenceKernel
-from envkit.bench.run import Run
+from envkit.bench.events import ReferenceKernel, Sample
 from envkit.checks.interference import disturbances, interference_in
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -22,22 +20,22 @@ from envkit.messages import Message
 UNEVEN, FEWEST_TIMES = 1.25, 4
 
 
-def interference_by_block(run: Run) -> dict[int, list[Message]]:
+def interference_by_block(samples: Sequence[Sample]) -> dict[int, list[Message]]:
     """Return by block which arms were disturbed, and why."""
-    found: dict[int, list[Message]] = {}
-    for sample in run.samples():
+    by_block: dict[int, list[Message]] = {}
+    for sample in samples:
         if reasons := interference_in(sample.usage, sample.seconds):
-            found.setdefault(sample.block, []).extend(About(sample.arm, reason) for reason in reasons)
-    return found
+            by_block.setdefault(sample.block, []).extend(About(sample.arm, reason) for reason in reasons)
+    return by_block
 
 
-def disturbed_arms(run: Run) -> dict[int, set[str]]:
+def disturbed_arms(samples: Sequence[Sample]) -> dict[int, set[str]]:
     """Return the names of the arms whose sample was disturbed, by block."""
-    found: dict[int, set[str]] = {}
-    for sample in run.samples():
+    by_block: dict[int, set[str]] = {}
+    for sample in samples:
         if disturbances(sample.usage, sample.seconds):
-            found.setdefault(sample.block, set()).add(sample.arm)
-    return found
+            by_block.setdefault(sample.block, set()).add(sample.arm)
+    return by_block
 
 
 def reference_kernel_range(
@@ -49,25 +47,25 @@ def reference_kernel_range(
     Only blocks without interference are looked at, and never how long training took. Ten blocks lose the longest and
     the shortest, twenty lose two each, and so on: nothing counts what disturbs the reference kernel alone.
     """
-    found = [one for one in readings if one.block not in interference]
-    times = sorted(one.seconds for one in found)
-    if len(times) < FEWEST_TIMES or len({one.digest for one in found}) > 1:
+    undisturbed = [reading for reading in readings if reading.block not in interference]
+    times = sorted(reading.seconds for reading in undisturbed)
+    if len(times) < FEWEST_TIMES or len({reading.digest for reading in undisturbed}) > 1:
         return None
     left_out = len(times) // 10
     least, most = times[left_out], times[-1 - left_out]
     return (least, most) if most >= UNEVEN * least else None
 
 
-def disturbed_blocks(run: Run, both: Sequence[Arm]) -> dict[int, set[str]]:
-    """Return the blocks in which a sample of one of these arms was disturbed, with the kinds of interference.
+def disturbed_blocks(samples: Sequence[Sample]) -> dict[int, set[str]]:
+    """Return the blocks in which one of these samples was disturbed, with the kinds of interference.
 
-    With many arms nearly every block has a disturbed one, so a comparison asks for its own two arms.
+    With many arms nearly every block has a disturbed one, so a comparison gives the samples of its two arms.
     """
-    found: dict[int, set[str]] = {}
-    for sample in run.samples(*both):
+    by_block: dict[int, set[str]] = {}
+    for sample in samples:
         if kinds := disturbances(sample.usage, sample.seconds):
-            found.setdefault(sample.block, set()).update(kinds)
-    return found
+            by_block.setdefault(sample.block, set()).update(kinds)
+    return by_block
 
 
 def commonest(disturbed: Iterable[Iterable[str]]) -> str:

@@ -6,12 +6,12 @@ Documents are those of ``envkit.worker.measure.operators``. A number per step is
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.analysis import operator_messages as messages
 from envkit.analysis.operator_messages import OTHERS, OUTSIDE
+from envkit.engines.measurement import OperatorDocument, TrainingDocument
 from envkit.messages import Message
 
 # How much of a change of CPU time is "most of it"; page faults have to have fallen (or grown) by as large a share.
@@ -23,7 +23,6 @@ NAMED = 3
 # All of so many values are above all of so many others in 2 of 70 cases by chance alone.
 ENOUGH = 4
 AUTOGRAD = "autograd::engine::evaluate_function: "
-Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -95,14 +94,14 @@ class Profiled:
             **{name: getattr(self, name).to_json() for name in figures},
             "gpu_idle_share": self.gpu_idle.to_json() if self.gpu_idle else None,
             "forward_ms": self.forward_ms.to_json() if self.forward_ms else None,
-            "operators": [{**asdict(one), "ms": one.ms.to_json()} for one in self.operators.values()],
+            "operators": [{**asdict(operator), "ms": operator.ms.to_json()} for operator in self.operators.values()],
         }
 
 
-def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
+def profiled(arm: str, documents: Sequence[TrainingDocument]) -> Profiled:
     """The processes of one profile, each per step of its own."""
 
-    def each(value: Callable[[Document], float]) -> Figure:
+    def each(value: Callable[[TrainingDocument], float]) -> Figure:
         return Figure(tuple(value(document) for document in documents))
 
     def usage(name: str, scale: float) -> Figure:
@@ -111,17 +110,17 @@ def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
     by_name = [{one["name"]: one for one in document["operators"]} for document in documents]
     names = dict.fromkeys(name for found in by_name for name in found)
 
-    def per_step(name: str, key: str, scale: float = 1) -> Figure:
+    def per_step(name: str, value: Callable[[OperatorDocument], float], scale: float = 1) -> Figure:
         steps = [len(document["profiled_step_s"]) for document in documents]
         pairs = zip(by_name, steps, strict=True)
-        return Figure(tuple(scale * (found.get(name, {}).get(key, 0) / number) for found, number in pairs))
+        return Figure(tuple(scale * (value(known[name]) / number) if name in known else 0.0 for known, number in pairs))
 
     operators = {
         name: Operator(
             name,
-            per_step(name, "self_s", 1000),
-            per_step(name, "calls").median,
-            per_step(name, "allocated_bytes").median,
+            per_step(name, lambda operator: operator["self_s"], 1000),
+            per_step(name, lambda operator: operator["calls"]).median,
+            per_step(name, lambda operator: operator["allocated_bytes"]).median,
         )
         for name in names
     }
@@ -145,7 +144,7 @@ def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
     )
 
 
-def _gpu_idle(documents: Sequence[Document]) -> Figure | None:
+def _gpu_idle(documents: Sequence[TrainingDocument]) -> Figure | None:
     shares = [document.get("gpu_idle_share") for document in documents]
     told = tuple(share for share in shares if share is not None)
     return Figure(told) if told else None

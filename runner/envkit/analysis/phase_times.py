@@ -9,7 +9,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from envkit.analysis.operator_times import Document, Figure
+from envkit.analysis.operator_times import Figure
+from envkit.engines.measurement import TrainingDocument
 from envkit.stats.two_sample import Shift, shift
 
 CONFIDENCE = 0.95
@@ -48,7 +49,7 @@ def _plain(figures: Mapping[str, Figure]) -> dict[str, object]:
     return {name: figure.to_json() for name, figure in figures.items()}
 
 
-def phase_times(arm: str, documents: Sequence[Document]) -> PhaseTimes:
+def phase_times(arm: str, documents: Sequence[TrainingDocument]) -> PhaseTimes:
     """The processes of one profile, each per step of its own."""
     batches = [document["batch"] for document in documents if document["batch"] is not None]
     return PhaseTimes(

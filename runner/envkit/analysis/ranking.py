@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import View
+from envkit.analysis.result import Comparison
+from envkit.bench.arms import Arm, View
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.messages import MoreAlike
 from envkit.stats.verdict import Verdict
@@ -17,57 +18,59 @@ WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 FEW = 3
 
 
-def many(result: Result) -> bool:
-    """Whether there are more profiles than are told one by one."""
-    return len(result.comparisons) > FEW
+def many(comparisons: Sequence[Comparison]) -> bool:
+    """Return whether there are more profiles than reports describe one by one."""
+    return len(comparisons) > FEW
 
 
-def by_speed(result: Result) -> bool:
-    """Whether profiles stand in the order of their speed: that of one workload, beside one reference."""
-    return many(result) and result.study.view not in (View.WORKLOADS, View.SETTINGS)
+def by_speed(comparisons: Sequence[Comparison], view: View) -> bool:
+    """Return whether profiles stand in the order of their speed: that of one workload, beside one reference."""
+    return many(comparisons) and view not in (View.WORKLOADS, View.SETTINGS)
 
 
 def ratio_of(comparison: Comparison) -> float | None:
-    """The speedup, or None where none was worked out."""
+    """Return the speedup, or None without one."""
     return comparison.speedup.ratio if comparison.speedup else comparison.single_ratio
 
 
-def ranked(result: Result) -> list[Comparison]:
-    """The comparisons: of many the fastest first, and those without a speedup last; else as they were named.
+def ranked(comparisons: Sequence[Comparison], view: View) -> list[Comparison]:
+    """Return the comparisons: of many the fastest first, and those without a speedup last; else as they were named.
 
     Comparisons on several workloads keep their order too, workload by workload, and so do the parts of a profile.
     """
-    if not by_speed(result):
-        return result.comparisons
-    return sorted(result.comparisons, key=lambda one: -(ratio_of(one) or -math.inf))
+    if not by_speed(comparisons, view):
+        return [*comparisons]
+    return sorted(comparisons, key=lambda one: -(ratio_of(one) or -math.inf))
 
 
-def order(result: Result) -> list[str]:
-    """The names of all arms: of many the fastest first, with the reference where its 1 belongs; else as planned."""
-    reference = result.study.reference.name
-    if not by_speed(result):
-        return [arm.name for arm in result.study.arms]
-    names = [one.arm for one in ranked(result)]
-    faster = sum(ratio > 1 for one in result.comparisons if (ratio := ratio_of(one)) is not None)
-    return [*names[:faster], reference, *names[faster:]]
+def order(comparisons: Sequence[Comparison], arms: Sequence[Arm], view: View) -> list[str]:
+    """Return the names of all arms, the first of which is the reference.
+
+    If there are many, the fastest come first, with the reference where its 1 belongs; else they stand as planned.
+    """
+    if not by_speed(comparisons, view):
+        return [arm.name for arm in arms]
+    names = [comparison.arm for comparison in ranked(comparisons, view)]
+    faster = sum(ratio > 1 for comparison in comparisons if (ratio := ratio_of(comparison)) is not None)
+    return [*names[:faster], arms[0].name, *names[faster:]]
 
 
-def weight(result: Result, name: str) -> str:
-    """``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
-    return next((weight_of(one) for one in result.comparisons if one.arm == name), "plain")
+def weight(comparisons: Sequence[Comparison], name: str) -> str:
+    """Return ``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
+    return next((weight_of(comparison) for comparison in comparisons if comparison.arm == name), "plain")
 
 
 def weight_of(comparison: Comparison) -> str:
-    """The same of a comparison: what holds only beside a load is neither good nor bad."""
+    """Return the weight of a comparison: one that holds only beside a load is neither good nor bad."""
     return WEIGHTS.get(comparison.verdict, "plain") if comparison.load is None else "plain"
 
 
-def findings(result: Result) -> list[Finding]:
-    """Return the findings; of many profiles, each kind once."""
-    if not many(result) and result.study.view is not View.WORKLOADS:
-        return result.findings
+def findings(each: Sequence[Finding], comparisons: Sequence[Comparison], view: View) -> list[Finding]:
+    """Return the findings; of many profiles or several workloads, each kind once."""
+    if not many(comparisons) and view is not View.WORKLOADS:
+        return [*each]
     by_kind: dict[str, list[Finding]] = {}
-    for finding in result.findings:
+    for finding in each:
         by_kind.setdefault(finding.code, []).append(finding)
     return [
         replace(first, seen=MoreAlike(first.seen, len(alike))) if alike else first for first, *alike in by_kind.values()

@@ -163,12 +163,14 @@ def engines(study: Study) -> list[str]:
 def comparisons(run: RecordedRun, profile: str | None) -> list[Comparison]:
     """The run's comparisons, or those of ``profile``."""
     profiles = {arm.name: arm.profile for arm in run.result.study.arms}
-    return [one for one in run.result.comparisons if profile is None or profiles[one.arm] == profile]
+    return [
+        comparison for comparison in run.result.comparisons if profile is None or profiles[comparison.arm] == profile
+    ]
 
 
 def reason(error: InputError) -> Message:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
-    found = error.message
-    if isinstance(found, Unreadable | UnusableRecord | OtherSchema):
-        return found.replace(file=Path(found.file).name)
-    return found
+    message = error.message
+    if isinstance(message, Unreadable | UnusableRecord | OtherSchema):
+        return message.replace(file=Path(message.file).name)
+    return message

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 import statistics as basic
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from envkit.analysis.course import Course, course
-from envkit.analysis.findings import findings
+from envkit.analysis.findings import ArmSamples, findings
 from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.intervals import Intervals, SettingEffect, setting_effects
-from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
+from envkit.analysis.learning_curves import LearningCurve, learning_curve, reached, target_of
 from envkit.analysis.load import Load, load, neighbours
 from envkit.analysis.losses import Losses, between
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
-from envkit.bench.arms import Arm, Role
-from envkit.bench.events import Failure, LeftOut, ReferenceKernel
+from envkit.bench.arms import Arm, Role, View
+from envkit.bench.events import Calibration, Failure, LeftOut, OtherPrograms, ReferenceKernel
 from envkit.bench.events import Sample as Recorded
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.problems import restored
@@ -33,6 +33,8 @@ from envkit.checks.sample_effect import set_by_the_command
 from envkit.engines.measurement import probe
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection, Surroundings
+from envkit.profiles.resolve import of_rank
 from envkit.stats.bootstrap import Bootstrap, bootstrap
 from envkit.stats.drift import Drift, drift
 from envkit.stats.interval import Speedup
@@ -57,7 +59,7 @@ class Measured:
     quality: dict[str, float]  # the figures of a test where one was made
     final_loss: float | None  # that of the last step; of a user's command where its losses are read
     checks: list[Check]
-    not_observed: dict[str, Any] | None = None  # a worker's message, as JSON, on what could not be seen of it
+    not_observed: dict[str, object] | None = None  # a worker's message, as JSON, on what could not be seen of it
     set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
     unit: str = "images"  # what images_per_s counts
     cpu_s: float = 0.0  # of a user's command: that of a run
@@ -113,7 +115,7 @@ class Result:
     """The result of a run, as its record has it."""
 
     study: Study
-    engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
+    engines: dict[str, Surroundings]  # by Arm.target
     data_source: Message
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
@@ -132,7 +134,7 @@ class Result:
     left_out: dict[str, int]  # the same by workload, with those before them that are not timed
     reference_drift: Drift | None  # how the reference's own time changed
     seconds_per_block: float  # with the starts of the workers
-    calibration: dict[str, Any] | None  # what the baseline against itself showed
+    calibration: Calibration | None
     findings: list[Finding]
     failures: list[Failure]
     removed_variables: list[str]
@@ -158,18 +160,41 @@ class Result:
     @property
     def not_reached(self) -> list[LearningCurve]:
         """Return the arms in which a training did not reach its target."""
-        return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
+        return [curve for curve in self.learning if curve.to_target and curve.to_target.seconds is None]
 
-    def inspection(self, arm: Arm) -> dict[str, Any]:
-        """Return what was seen inside the image that ``arm`` ran in, before it ran."""
-        return dict(self.engines[arm.target]["inspection"])
+    @property
+    def side_by_side(self) -> bool:
+        """Return whether several profiles are compared, each of them with its cautions in a row of a table."""
+        return len(self.comparisons) > 1 and self.study.view is not View.SETTINGS and not self.study.at_once
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def complete_blocks(self) -> int:
+        """Return how many blocks have a sample of each arm."""
+        counts = Counter(sample.block for sample in self.samples)
+        return sum(count == len(self.study.arms) for count in counts.values())
+
+    def peaks(self, arm: str) -> tuple[float, float] | None:
+        """Return the peak memory of an arm and of its reference, in bytes.
+
+        None if one is unknown, or they do not compare: of two images, of ranks, or of several at once.
+        """
+        study = self.study
+        known = {measured.arm: measured.peak_memory_bytes for measured in self.measured}
+        peak, reference = known.get(arm), known.get(study.reference_of(study.arm(arm)).name)
+        if not peak or not reference or study.at_once or study.view is View.IMAGES or study.distributed:
+            return None
+        return peak, reference
+
+    def inspection(self, arm: Arm) -> Inspection:
+        """Return the inspection of the image that ``arm`` ran in, from before it ran."""
+        return self.engines[arm.target]["inspection"]
+
+    def to_json(self) -> dict[str, object]:
         """Return what a script needs."""
         return {
             "reference": self.study.reference.name,
             "references": {arm.name: self.study.reference_of(arm).name for arm in self.study.compared},
-            "comparisons": [finite(one.to_json()) for one in self.comparisons],
+            "comparisons": [finite(comparison.to_json()) for comparison in self.comparisons],
             "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
@@ -179,18 +204,20 @@ class Result:
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
-                {**_finite_items(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy}
-                for one in self.measured
+                {**_finite_items(asdict(measured)), "in_effect": measured.in_effect, "accuracy": measured.accuracy}
+                for measured in self.measured
             ],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source.to_json(),
-            "findings": [one.to_json() for one in self.findings],
+            "findings": [finding.to_json() for finding in self.findings],
             "scaling": [finite(asdict(one)) for one in self.scaling],
             "instances": [finite(one.to_json()) for one in self.instances],
-            "gpus": [asdict(one) for one in self.gpus],
-            "settings": [one.to_json() for one in self.ablation],
-            "learning_curves": [asdict(one) for one in self.learning],
-            "failures": [{"block": one.block, "arm": one.arm, "problem": one.problem} for one in self.failures],
+            "gpus": [asdict(gpu) for gpu in self.gpus],
+            "settings": [effect.to_json() for effect in self.ablation],
+            "learning_curves": [asdict(curve) for curve in self.learning],
+            "failures": [
+                {"block": failure.block, "arm": failure.arm, "problem": failure.problem} for failure in self.failures
+            ],
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
@@ -221,14 +248,16 @@ def conclude(run: Run) -> Result:
         for arm in study.arms
         if (own := run.samples(arm))
     }
-    interference = interference_by_block(run)
+    samples, kernels = run.samples(), run.all(ReferenceKernel)
+    interference = interference_by_block(samples)
+    curves = (learning_curve(arm.name, run.samples(arm), target_of(study.until)) for arm in study.arms)
     fixed = run.lengths
     left_out = run.first(LeftOut)
     in_effect = {one.arm for one in measured.values() if one.in_effect}
     intervals = Intervals(run, in_effect)
     return Result(
         study=study,
-        engines=first.engines,
+        engines={target: first.surroundings(target) for target in first.engines},
         data_source=from_json(first.data_source),
         environments=environments,
         command=first.command,
@@ -236,10 +265,10 @@ def conclude(run: Run) -> Result:
         commands=fixed.commands if fixed else first.commands,
         measured=list(measured.values()),
         comparisons=[_comparison(run, arm, measured) for arm in study.compared],
-        samples=sample_times(run),
+        samples=sample_times(run.events, run.skipped_steps),
         interference=interference,
-        disturbed_arms=disturbed_arms(run),
-        reference_kernel_range_s=reference_kernel_range(run.all(ReferenceKernel), interference),
+        disturbed_arms=disturbed_arms(samples),
+        reference_kernel_range_s=reference_kernel_range(kernels, interference),
         design=run.design,
         warm_up=fixed.warm_up if fixed else {},
         unsteady=fixed.unsteady if fixed else [],
@@ -248,25 +277,33 @@ def conclude(run: Run) -> Result:
             study.workload_of(arm): study.workload_spec(arm).warmup_steps + run.skipped_steps for arm in study.arms
         },
         reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(study.reference)]),
-        seconds_per_block=_seconds_per_block(run),
+        seconds_per_block=_seconds_per_block([*samples, *kernels]),
         calibration=first.calibration,
         findings=[
             *map(Finding.of_json, first.findings),
-            *findings(run, environments),
+            *findings([_arm_samples(run, arm, environments[arm.name]) for arm in study.arms if arm.name in measured]),
         ],
         failures=run.all(Failure),
         removed_variables=[*first.removed_variables],
         allowed_variables=[*kept],
         not_measured={name: restored(one) for name, one in left_out.profiles.items()} if left_out else {},
         ended=ended,
-        image_differences=of_run(run),
+        image_differences=of_run(run) if study.view is View.IMAGES else {},
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
-        learning=learning_curves(run),
+        learning=[curve for curve in curves if curve is not None],
         course=course(run, ended),
     )
+
+
+def _arm_samples(run: Run, arm: Arm, environment: Environment) -> ArmSamples:
+    """Return the samples of an arm with what they ran in, for findings."""
+    study = run.study
+    inside = of_rank(run.beginning.inspection(arm.target), study.parts_of(arm))
+    has_symptoms = arm in study.references and study.user_command is None
+    return ArmSamples(arm.name, environment, run.samples(arm), inside["facts"], inside["fingerprint"], has_symptoms)
 
 
 def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:
@@ -286,16 +323,15 @@ def _instances(intervals: Intervals) -> list[ScaledInstances]:
     return [scaled_instances(intervals, arm) for arm in shown]
 
 
-def _seconds_per_block(run: Run) -> float:
-    """How long a block takes, with the starts of its workers; 0 where none is complete."""
-    in_blocks: list[Recorded | ReferenceKernel] = [*run.samples(), *run.all(ReferenceKernel)]
+def _seconds_per_block(in_blocks: Sequence[Recorded | ReferenceKernel]) -> float:
+    """Return how long a block takes, with the starts of its workers; 0 where none is complete."""
     blocks = len({event.block for event in in_blocks})
     return sum(event.worker_seconds for event in in_blocks) / blocks if blocks else 0.0
 
 
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:
     study, ended = run.study, run.ended
-    reference = study.reference_of(arm)
+    reference, target = study.reference_of(arm), target_of(study.until)
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
@@ -303,26 +339,29 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     ratios = run.block_ratios(arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
-    if not all(reached(run, one) for one in (reference, arm)):
+    if not all(reached(run.samples(one), target) for one in (reference, arm)):
         return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
     if study.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
     planned = run.design or design(len(ratios), len(study.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
-    found = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
-    hit = disturbed_blocks(run, (reference, arm))
+    speedup = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
+    samples, others = run.samples(reference, arm), run.first(OtherPrograms)
+    hit = disturbed_blocks(samples)
     quiet = run.block_ratios(arm, without=set(hit))
     blocks = set(run.complete_blocks(arm))
-    rest = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
-    beside = neighbours(run, (reference, arm)) if found else None
+    without = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
+    beside = neighbours(samples, others) if speedup else None
     return Comparison(
         arm.name,
-        verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
-        speedup=found,
+        verdict=speedup.verdict if speedup else Verdict.TOO_FEW_SAMPLES,
+        speedup=speedup,
         losses=losses,
-        without_interference=rest,
-        load=load(run, (reference, arm), hit) or beside if found and not rest else None,
+        without_interference=without,
+        load=load(samples, len({sample.block for sample in run.samples()}), others) or beside
+        if speedup and not without
+        else None,
         beside=beside,
         bootstrap=bootstrap(*(run.comparable_steps(one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
@@ -336,37 +375,37 @@ def _steps(sample: Recorded) -> float:
 
 
 def _measured(
-    arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Recorded], skipped: int
+    arm: Arm, environment: Environment, kept: dict[str, str], samples: Sequence[Recorded], skipped: int
 ) -> Measured:
-    images = own[0].images_per_step
-    step_s = basic.median(basic.fmean(sample.step_s[skipped:]) for sample in own)
-    usage = [sample.usage for sample in own]
-    losses = [sample.known_losses[-1] for sample in own if sample.known_losses]
-    checked = [sample.checks for sample in own]
+    images = samples[0].images_per_step
+    step_s = basic.median(basic.fmean(sample.step_s[skipped:]) for sample in samples)
+    usage = [sample.usage for sample in samples]
+    losses = [sample.known_losses[-1] for sample in samples if sample.known_losses]
+    checked = [sample.checks for sample in samples]
     # of several samples the one that is least in effect, and least of which was verified, is shown
     worst = max(checked, key=lambda of: (sum(not one.holds for one in of), sum(not one.verified for one in of)))
     return Measured(
         arm=arm.name,
-        samples=len(own),
+        samples=len(samples),
         step_s=step_s,
         images_per_s=None if images is None else images / step_s,
         system_share=basic.median(one.system_s / (one.system_s + one.user_s or 1) for one in usage),
-        faults_per_step=basic.median(one.usage.minor_faults / _steps(one) for one in own),
-        peak_memory_bytes=basic.median(one.peak_memory_bytes for one in own),
+        faults_per_step=basic.median(one.usage.minor_faults / _steps(one) for one in samples),
+        peak_memory_bytes=basic.median(one.peak_memory_bytes for one in samples),
         throttled_s=sum(one.throttled_s for one in usage),
-        training_s=basic.median(one.seconds for one in own),
-        quality=_quality(own),
+        training_s=basic.median(one.seconds for one in samples),
+        quality=_quality(samples),
         final_loss=basic.median(losses) if losses else None,
         checks=worst,
-        not_observed=next((dict(found) for one in own if (found := probe(one.evidence, "not_observed"))), None),
-        set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
-        unit=own[0].unit or "images",
-        cpu_s=basic.median((one.usage.system_s + one.usage.user_s) / _steps(one) for one in own),
-        system_s=basic.median(one.usage.system_s / _steps(one) for one in own),
+        not_observed=next((dict(message) for one in samples if (message := probe(one.evidence, "not_observed"))), None),
+        set_by_itself=dict(pair for one in samples for pair in set_by_the_command(environment, one, kept).items()),
+        unit=samples[0].unit or "images",
+        cpu_s=basic.median((one.usage.system_s + one.usage.user_s) / _steps(one) for one in samples),
+        system_s=basic.median(one.usage.system_s / _steps(one) for one in samples),
     )
 
 
-def _quality(own: Sequence[Recorded]) -> dict[str, float]:
+def _quality(samples: Sequence[Recorded]) -> dict[str, float]:
     """The medians of the figures of those samples that were tested."""
-    tested = [found for one in own if (found := one.quality)]
+    tested = [quality for sample in samples if (quality := sample.quality)]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envkit.bench import events
-from envkit.bench.run import Run
+from envkit.bench.run import AnyEvent
 from envkit.checks.interference import disturbances
 
 
@@ -30,14 +31,13 @@ class Sample:
         return self.epoch_steps > 0 and (self.warmup_steps + step) % self.epoch_steps == 0
 
 
-def sample_times(run: Run) -> list[Sample]:
-    """All samples, in the order in which they were measured."""
-    found = []
-    skipped = run.skipped_steps
+def sample_times(recorded: Sequence[AnyEvent], skipped: int) -> list[Sample]:
+    """Return all samples, in the order in which they were measured. ``skipped`` timed steps of each don't count."""
+    samples = []
     passed = 0.0  # the sum of what workers took, because clocks jump
-    for event in run.events:
+    for event in recorded:
         if isinstance(event, events.Sample):
-            found.append(
+            samples.append(
                 Sample(
                     arm=event.arm,
                     block=event.block,
@@ -49,4 +49,4 @@ def sample_times(run: Run) -> list[Sample]:
                 )
             )
         passed += event.worker_seconds
-    return found
+    return samples

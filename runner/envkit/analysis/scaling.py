@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envkit.analysis.intervals import Estimate, Intervals
-from envkit.analysis.losses import Losses, compared
+from envkit.analysis.losses import Losses, compared, loss_tolerance
 from envkit.bench.arms import Arm, Role
 from envkit.bench.events import Sample
 from envkit.bench.study import STRONG
@@ -57,20 +57,21 @@ def scaled(intervals: Intervals, arm: Arm) -> Scaled:
     run, study = intervals.run, intervals.run.study
     ranks = study.ranks_of(arm)
     speedup, efficiency = study.contrast(arm, Role.SPEEDUP), study.contrast(arm, Role.EFFICIENCY)
-    single = study.arm(speedup.reference) if speedup else None
-    own = run.samples(arm)
-    told = [sample.communication for sample in own if sample.communication]
-    by_rank = [_shares(event) for event in own]
+    samples = run.samples(arm)
+    single = run.samples(study.arm(speedup.reference)) if speedup else []
+    waits = [sample.communication for sample in samples if sample.communication]
+    by_rank = [_shares(sample) for sample in samples]
+    tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks=True)
     return Scaled(
         arm=arm.name,
         ranks=ranks,
         speedup=intervals.estimate(arm, Role.SPEEDUP),
         efficiency=intervals.estimate(arm, Role.EFFICIENCY),
-        communication_s=basic.median(one.seconds for one in told),
-        communication_share=basic.median(one.share for one in told),
+        communication_s=basic.median(wait.seconds for wait in waits),
+        communication_share=basic.median(wait.share for wait in waits),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
-        losses=compared(run, arm, single) if single and run.samples(single) and not study.weak else None,
-        exchanged=exchanged(own, ranks),
+        losses=compared(samples, single, tolerance, study.until is not None) if single and not study.weak else None,
+        exchanged=exchanged(samples, ranks),
         kind=study.scaling,
         speedup_over=speedup.reference if speedup else None,
         efficiency_over=efficiency.reference if efficiency else None,
@@ -82,14 +83,14 @@ def _shares(sample: Sample) -> list[float]:
     return [rank.communication.share for rank in sample.ranks or () if rank.communication]
 
 
-def exchanged(own: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
+def exchanged(samples: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
     """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
-    told = [sample.exchange for sample in own if sample.exchange]
-    found = []
-    for of_size in zip(*told, strict=True):
+    exchanges = [sample.exchange for sample in samples if sample.exchange]
+    sizes = []
+    for of_size in zip(*exchanges, strict=True):
         size, seconds = of_size[0].bytes, basic.median(one.seconds for one in of_size)
-        found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
-    return tuple(found)
+        sizes.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
+    return tuple(sizes)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.arms import View
+from envkit.bench.events import Calibration
 from envkit.bench.measure import ENDED
 from envkit.bench.run import Run
 from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES
-from envkit.engines.inspection import Inspection, Surroundings
+from envkit.profiles.inspection import Inspection, Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
@@ -23,18 +24,17 @@ IMAGES = {one.image_option for one in ENGINES.values()}
 
 def find(
     results: Path, study: Study, engines: Mapping[str, Surroundings], kept: Mapping[str, str | None]
-) -> dict[str, object] | None:
+) -> Calibration | None:
     """The latest calibration in the folder ``results`` that holds for a run of ``study``, or None.
 
     It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
-    and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
-    deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
+    and length of samples, with the same variables ``kept`` of the caller's, and have ended.
     """
     if len(study.workloads) > 1 or study.distributed:
         return None  # one of a single workload says nothing of several, nor one process of ranks
     if None in kept.values():
         return None  # nobody can tell whether their values were the same
-    calibrations: list[dict[str, object]] = []
+    calibrations: list[Calibration] = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
         try:
             with record.reading(path.parent):
@@ -54,9 +54,15 @@ def find(
         except InputError:
             continue  # a record that can't be read is not this run's affair
         if len(ratios) >= MIN_BLOCKS:
-            noise = {"sd": statistics.stdev(ratios), "blocks": len(ratios)}
-            calibrations.append({**noise, "folder": str(path.parent), "time": first["time"]})
-    return max(calibrations, key=lambda calibration: float(str(calibration["time"])), default=None)
+            calibrations.append(
+                {
+                    "sd": statistics.stdev(ratios),
+                    "blocks": len(ratios),
+                    "folder": str(path.parent),
+                    "time": first["time"],
+                }
+            )
+    return max(calibrations, key=lambda calibration: calibration["time"], default=None)
 
 
 def same_gpus(inspection: Inspection) -> dict[str, object]:

@@ -27,10 +27,10 @@ from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
 from envkit.engines.inspect_image import inspect, require_own_workloads
-from envkit.engines.inspection import Accelerator, Inspection, Surroundings
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed
 from envkit.profiles.environment import clean, of_caller
+from envkit.profiles.inspection import Accelerator, Inspection, Surroundings
 from envkit.worker.gpus import VISIBLE
 from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import LISTS, is_needed, says_where

@@ -36,7 +36,7 @@ from envkit.bench.dataset_messages import (
     ToolFailed,
     ToolTimedOut,
 )
-from envkit.common import atomic, files, user_folders
+from envkit.common import atomic, files, folders
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.messages import Message, message_of
@@ -75,7 +75,7 @@ class DataSet:
 
 def cache_folder() -> Path:
     """Where decompressed files are kept between runs."""
-    return user_folders.cache() / "fashion-mnist"
+    return folders.cache() / "fashion-mnist"
 
 
 def find(named: str | None, say: Say) -> DataSet:

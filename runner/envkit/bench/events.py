@@ -6,13 +6,13 @@ A field with a default may be missing in the record.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TypedDict, cast
 
 from msgspec import Struct
 
 from envkit.checks.effect import Check
-from envkit.engines.inspection import Inspection
 from envkit.engines.measurement import Communication, ComparedTraining, Number
+from envkit.profiles.inspection import Inspection, Surroundings
 
 
 class Timed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
@@ -20,6 +20,15 @@ class Timed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="ev
 
     time: float = 0.0
     worker_seconds: float = 0.0
+
+
+class Calibration(TypedDict):
+    """How much the baseline differed from itself in an earlier run (``envkit.bench.calibration``)."""
+
+    sd: float  # the standard deviation of a block's log ratio
+    blocks: int
+    folder: str  # of that run
+    time: float  # of its beginning, in seconds since 1970
 
 
 class Beginning(Timed, frozen=True, kw_only=True, tag="run"):
@@ -35,13 +44,17 @@ class Beginning(Timed, frozen=True, kw_only=True, tag="run"):
     findings: list[dict[str, object]]
     removed_variables: dict[str, str] | list[str]
     allowed_variables: dict[str, str]
-    calibration: dict[str, object] | None
+    calibration: Calibration | None
     kit_version: str = ""
     schema: int = 0
 
     def inspection(self, target: str) -> Inspection:
         """Return what was inside the image of a target (``Arm.target``)."""
-        return cast(Inspection, self.engines[target]["inspection"])
+        return self.surroundings(target)["inspection"]
+
+    def surroundings(self, target: str) -> Surroundings:
+        """Return how the engine of a target described itself, with the inspection of its image."""
+        return cast(Surroundings, self.engines[target])
 
 
 class WarmUp(Timed, frozen=True, kw_only=True, tag="warm-up"):

@@ -16,7 +16,7 @@ from envkit.bench.context import ExecutionContext, execution_context, recorded
 from envkit.bench.job import Job
 from envkit.bench.record import Event, Record
 from envkit.bench.study import Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.messages import Message

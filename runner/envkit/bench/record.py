@@ -113,7 +113,7 @@ class Record:
         """
         return self._write(_event(event, fields))
 
-    def append_sealed(self, event: str, bound_to: Event | None = None, **fields: object) -> Event:
+    def append_sealed(self, event: str, bound_to: Event | None = None, /, **fields: object) -> Event:
         """Append an event that decides what a resumed run starts, with the user's seal.
 
         ``bound_to`` is the record's first event, for a later one. Raise InputError if others may know the key.

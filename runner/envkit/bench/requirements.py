@@ -52,8 +52,8 @@ from envkit.bench.study import EVERY, Study
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
-from envkit.engines.inspection import Accelerator, Surroundings
 from envkit.messages import Message, from_json
+from envkit.profiles.inspection import Accelerator, Surroundings
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role, View, effects
 from envkit.bench.study_messages import (
@@ -20,7 +20,7 @@ from envkit.bench.study_messages import (
     UnusableText,
 )
 from envkit.common import codec
-from envkit.common.file_messages import ManyEntries
+from envkit.common.file_messages import ManyEntries, OtherType
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.messages import Message, MessageError
@@ -33,7 +33,9 @@ from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS, find
 
-Made = TypeVar("Made")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 REFERENCE_PROFILE = "baseline"
 # In the place of a workload's name: each of those that `envkit bench` measures together.
 EVERY = "all"
@@ -162,6 +164,11 @@ class Study:
         return "" if not self.distributed else WEAK if self.weak else STRONG
 
     @property
+    def weak_ranks(self) -> int | None:
+        """Return how many ranks the batch grows with in weak scaling, on all nodes; None in another study."""
+        return self.ranks * self.nodes if self.weak else None
+
+    @property
     def at_once(self) -> tuple[Arm, ...]:
         """The arms in which several train at once, each by itself."""
         return tuple(arm for arm in self.arms if arm.instances)
@@ -230,6 +237,10 @@ class Study:
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
 
+    def trains_otherwise(self, arm: Arm) -> bool:
+        """Return whether ``arm`` trains another workload than its reference."""
+        return self.workload_of(arm) != self.workload_of(self.reference_of(arm))
+
     def ranks_of(self, arm: Arm) -> int:
         """How many processes train together, on all nodes."""
         return arm.ranks or self.ranks * self.nodes
@@ -294,9 +305,11 @@ class Study:
             length = WorkloadSpec(self.user_command.warmup_lines, 0 if self.user_command.is_paced else 1)
         return replace(self, workloads=dict.fromkeys(map(self.workload_of, self.arms), length))
 
-    def with_stopping(self, **changed: Any) -> Study:
-        """The study with another stopping rule, by the rule's fields."""
-        return replace(self, stopping=replace(self.stopping, **changed))
+    def with_stopping(self, budget_s: float | None = None, blocks: int | None = None) -> Study:
+        """Return the study with another budget, in seconds, or number of blocks; None leaves what there is."""
+        rule = self.stopping
+        budget_s, blocks = rule.budget_s if budget_s is None else budget_s, rule.blocks if blocks is None else blocks
+        return replace(self, stopping=replace(rule, budget_s=budget_s, blocks=blocks))
 
     def anywhere(self) -> Study:
         """The same with files named in full, to be measured from another folder."""
@@ -307,49 +320,53 @@ class Study:
         data = str(Path(self.data).absolute()) if self.data and Path(self.data).is_dir() else self.data
         return replace(self, arms=arms, data=data)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "engine_options": self.engine_options.to_json()}
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> Study:
+    def from_json(document: Mapping[str, object]) -> Study:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
-        for name in ("arms", "workloads", "contrasts", "ablated"):
-            if len(document[name]) > MOST_ENTRIES:
-                raise codec.Misfit(ManyEntries(f"study.{name}", MOST_ENTRIES))
-        names = {one.name for one in fields(Study)}
-        if unknown := document.keys() - names:
-            raise codec.Misfit(UnknownStudyKey(min(unknown)))
-        if missing := names - document.keys():
+        for where, kind, part in _parts(document):
+            names = {field.name for field in fields(kind)}
+            if isinstance(part, dict) and (unknown := part.keys() - names):
+                raise codec.Misfit(UnknownStudyKey(f"{where}{min(unknown)}"))
+        if missing := {field.name for field in fields(Study)} - document.keys():
             raise KeyError(min(missing))
-        found = {
-            "arms": tuple(_made(Arm, arm, "arms") for arm in document["arms"]),
-            "contrasts": tuple(
-                _made(Contrast, {**one, "role": Role(one["role"])}, "contrasts") for one in document["contrasts"]
-            ),
-            "view": View(document["view"]),
-            "stopping": _made(StoppingRule, document["stopping"], "stopping"),
-            "workloads": {
-                name: _made(WorkloadSpec, one, f"workloads.{name}") for name, one in document["workloads"].items()
-            },
-            "engine_options": _made(EngineOptions, document["engine_options"], "engine_options"),
-            "user_command": UserCommand.from_json(document["user_command"]),
-            "options": _made(Options, document["options"], "options"),
-            "ablated": tuple(_made(Ablated, one, "ablated") for one in document["ablated"]),
-            "keep_env": tuple(document["keep_env"]),
-        }
-        made = codec.checked(Study(**{**document, **found}))
+        command = document["user_command"]
+        if not isinstance(command, dict | None):
+            raise codec.Misfit(OtherType("user_command"))
+        made = codec.parse({**document, "user_command": UserCommand.from_json(command)}, Study)
         _require_numbers(made)
         _require_arms(made)
         _require_texts(made)
         return made
 
 
-def _made(kind: Callable[..., Made], document: Mapping[str, Any], where: str) -> Made:
-    """Return an instance of a dataclass. Raise Misfit that names a key which it does not have."""
-    names = {one.name for one in fields(cast(Any, kind))}
-    if unknown := document.keys() - names:
-        raise codec.Misfit(UnknownStudyKey(f"{where}.{min(unknown)}"))
-    return kind(**document)
+# The documents inside a study: one each, and several in a list or by name.
+SINGLE: dict[str, type[DataclassInstance]] = {
+    "stopping": StoppingRule, "engine_options": EngineOptions, "options": Options,
+}  # fmt: skip
+SEVERAL: dict[str, type[DataclassInstance]] = {
+    "arms": Arm, "contrasts": Contrast, "ablated": Ablated, "workloads": WorkloadSpec,
+}  # fmt: skip
+
+
+def _parts(document: Mapping[str, object]) -> Iterator[tuple[str, type[DataclassInstance], object]]:
+    """Yield the documents inside a study, and the study, each with where it stands and its class.
+
+    Raise KeyError for a missing one, and Misfit for too many.
+    """
+    for name, kind in SEVERAL.items():
+        entries = document[name]
+        if not isinstance(entries, list | tuple | dict):
+            raise codec.Misfit(OtherType(name))
+        if len(entries) > MOST_ENTRIES:
+            raise codec.Misfit(ManyEntries(f"study.{name}", MOST_ENTRIES))
+        for entry in entries.values() if isinstance(entries, dict) else entries:
+            yield f"{name}.", kind, entry
+    for name, kind in SINGLE.items():
+        yield f"{name}.", kind, document[name]
+    yield "", Study, document
 
 
 def _require_numbers(made: Study) -> None:

@@ -51,7 +51,7 @@ def concerns(line: str, environment: Environment, running: Collection[str], prov
     named = _names_of_the_profile(line, environment)
     if named is not None:
         return named
-    by = [name for name, one in LIBRARIES.items() if one.complaint and re.match(one.complaint, line)]
+    by = [name for name, library in LIBRARIES.items() if library.complaint and re.match(library.complaint, line)]
     of_its_kind = {library for library in running if LIBRARIES[library].kind == LIBRARIES[by[0]].kind}
     if of_its_kind and of_its_kind.isdisjoint(by):
         return False  # another process printed it, or a runtime that does no work
@@ -59,7 +59,7 @@ def concerns(line: str, environment: Environment, running: Collection[str], prov
 
 
 def _names_of_the_profile(line: str, environment: Environment) -> bool | None:
-    """Whether a runtime or an allocator names something that the profile sets; None where it names nothing."""
+    """Return whether a runtime or an allocator names something that the profile sets; None if it names nothing."""
     if pair := PAIR.match(line):
         return pair[1].strip() in map(str.strip, environment.variables.get(CONF, "").split(","))
     if team := TEAM.search(line):
@@ -71,25 +71,25 @@ def _names_of_the_profile(line: str, environment: Environment) -> bool | None:
 
 
 def _is_preloaded(line: str, environment: Environment) -> bool:
-    """Whether the loader speaks of what the profile preloads, and not of what the caller keeps in LD_PRELOAD."""
+    """Return whether the loader complains of the profile's preloads, not of those that the caller keeps."""
     objects = {*environment.preload.values(), *preloaded(environment.variables.get(AUDIT, ""))}
-    found = OBJECT.search(line)
-    if found is not None and found[1].startswith(f"${PRELOAD}"):
+    named = OBJECT.search(line)
+    if named is not None and named[1].startswith(f"${PRELOAD}"):
         return True  # as a record has what the caller preloads, which is judged by what is mapped
-    return found[1] in objects if found else bool(objects)
+    return named[1] in objects if named else bool(objects)
 
 
 def _is_of_the_prefix(line: str, environment: Environment) -> bool:
-    """Whether the profile's own numactl may have printed it: one that was given the argument that is named."""
+    """Return whether the profile's numactl may have printed a line: its arguments have the named one."""
     if not environment.prefix or Path(environment.prefix[0]).name != "numactl":
         return False
     argument = ARGUMENT.search(line)
-    lists = (found.rstrip(",-") for option in environment.prefix[1:] for found in re.findall(r"\d[\d,-]*", option))
+    lists = (cpus.rstrip(",-") for option in environment.prefix[1:] for cpus in re.findall(r"\d[\d,-]*", option))
     return argument is None or int(argument[1]) in set().union(*map(expand_cpu_list, lists))
 
 
 def _read_by(libraries: Collection[str], environment: Environment) -> Iterator[str]:
-    """The profile's variables that one of these ``libraries`` reads."""
+    """Yield the profile's variables that one of these ``libraries`` reads."""
     known = catalogue.load()
     for name in environment.variables:
         if name != PRELOAD and name in known and not known[name].read_by.keys().isdisjoint(libraries):

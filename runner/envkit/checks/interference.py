@@ -39,21 +39,21 @@ def disturbances(usage: Usage, seconds: float) -> dict[str, float]:
     tell, because the kernel does not count it, is left out.
     """
     cpus = usage.worker_cpus
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     if cpus:
         uncertain = 2 * TICK_S * cpus / seconds
         others = others_cpus(usage, seconds)
         if others is not None and others > max(OTHERS_SHARE * cpus, OTHERS_CPUS) + uncertain:
-            found[OTHERS] = others
+            amounts[OTHERS] = others
         steal = usage.worker_cpus_steal_s
         if steal is not None and steal / seconds > max(STEAL_SHARE * cpus, STEAL_CPUS) + uncertain:
-            found[STOLEN] = steal / seconds
+            amounts[STOLEN] = steal / seconds
     swapped = usage.machine_swapped_bytes
     if swapped is not None and swapped > SWAPPED_BYTES:
-        found[SWAPPED] = swapped
+        amounts[SWAPPED] = swapped
     if usage.throttle_events:
-        found[HOT] = usage.throttle_events
-    return found
+        amounts[HOT] = usage.throttle_events
+    return amounts
 
 
 def interference_in(usage: Usage, seconds: float) -> list[Message]:
@@ -75,5 +75,5 @@ def others_cpus(usage: Usage, seconds: float) -> float | None:
     others is overlooked.
     """
     busy = usage.worker_cpus_busy_s
-    own = usage.user_s + usage.system_s + (usage.engine_s or 0.0)
-    return None if busy is None else max(0.0, (busy - own) / seconds)
+    used = usage.user_s + usage.system_s + (usage.engine_s or 0.0)
+    return None if busy is None else max(0.0, (busy - used) / seconds)

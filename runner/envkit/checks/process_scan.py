@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.checks.process_messages import (
     HadVariables,
@@ -21,6 +20,7 @@ from envkit.checks.process_messages import (
     SomeLacked,
 )
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.worker.initial_environment import Block, block_of
 from envkit.worker.performance_variables import extends
 from envkit.worker.user_command import lost_hook
@@ -51,19 +51,19 @@ class Seen:
         self.block = block
         self._mapped = mapped
 
-    def wrong(self, environment: Mapping[str, Any]) -> list[Message]:
-        """Return what of an environment (as JSON) it was not given; the evidence hook is in PYTHONPATH too."""
+    def wrong(self, environment: Environment) -> list[Message]:
+        """Return the preloads and variables that it lacks, but for PYTHONPATH, which names the evidence hook too."""
         variables = self.block.variables()
         missing: list[Message] = [
             NotMapped(library)
-            for library, path in environment["preload"].items()
+            for library, path in environment.preload.items()
             if os.path.realpath(path) not in self._mapped
         ]
-        given = [(name, value, variables.get(name, "not set")) for name, value in environment["variables"].items()]
+        present = {name: variables.get(name, "not set") for name in environment.variables if name != "PYTHONPATH"}
         return missing + [
-            OtherValue(name, seen, value)
-            for name, value, seen in given
-            if seen != value and name != "PYTHONPATH" and not extends(name, seen, value)
+            OtherValue(name, present[name], value)
+            for name, value in environment.variables.items()
+            if name in present and present[name] != value and not extends(name, present[name], value)
         ]
 
 
@@ -102,29 +102,29 @@ def _has_begun(mapped: frozenset[str]) -> bool:
     return any(name.startswith(("libc.so", "libc-2.", "ld-musl")) for name in names) if loaded else bool(names)
 
 
-def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[bool | None, list[Message]]:
+def verdict(environment: Environment, seen: Mapping[int, Seen]) -> tuple[bool | None, list[Message]]:
     """Return whether the processes had the environment, as far as is visible, and what to tell the user.
 
     None means unknown: if only some had it, any of them may have trained. A shell may have had it and its child not.
     """
-    name = environment["profile"]
+    name = environment.profile
     if not seen:
         return None, [NoProcessSeen(name)]
-    wrong = {pid: one.wrong(environment) for pid, one in seen.items()}
-    good = sum(not found for found in wrong.values())
+    problems = {pid: process.wrong(environment) for pid, process in seen.items()}
+    good = sum(not of_process for of_process in problems.values())
     if good == len(seen):
         # what it expects beyond these, of an OpenMP runtime for example, is not known
-        had = HadVariables(name, good, len(seen), tuple(environment["preload"]))
-        return None if environment["expect"] else True, [had]
+        had = HadVariables(name, good, len(seen), tuple(environment.preload))
+        return None if environment.expect else True, [had]
     lines: list[Message] = [SomeLacked(name, len(seen) - good, len(seen)) if good else NoneHad(name)]
-    for pid, found in wrong.items():
-        lines += [OfProcess(problem, pid, shorter(seen[pid].argv)) for problem in found]
+    for pid, of_process in problems.items():
+        lines += [OfProcess(problem, pid, shorter(seen[pid].argv)) for problem in of_process]
     return None if good else False, lines
 
 
 def lost(seen: Mapping[int, Seen]) -> list[Message]:
     """Return a message for each process that uses torch without the evidence hook."""
-    return [one.lost for one in seen.values() if one.lost is not None]
+    return [process.lost for process in seen.values() if process.lost is not None]
 
 
 def shorter(argv: Sequence[str]) -> str:

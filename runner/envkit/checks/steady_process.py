@@ -11,13 +11,15 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.checks.doctor.cpu_use_findings import trainer
+from envkit.checks.evidence import cpu_use as cpu_use_of
 from envkit.checks.process_messages import EndedWhileWatched, NoSuchProcess, ProcessOfOther, ProcessWithoutTorch
 from envkit.common.errors import InputError
 from envkit.worker import left
 from envkit.worker.evidence import cpu_use
+from envkit.worker.evidence.cpu_use import CpuUseDocument
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.25
@@ -45,37 +47,51 @@ class Look:
         return self.tree.at_s
 
 
+class ResourceUse(TypedDict, total=False):
+    """Resources that processes used while they were watched."""
+
+    seconds: float  # from the first look to the last
+    usage: dict[str, float]  # the fields of ``process_tree.Usage``
+    waited_s: float  # summed over threads that could have run
+    cpu_use: CpuUseDocument  # of the process that trains
+
+
 class CpuUse:
     """Look from outside at how processes with PyTorch compute (``envkit.worker.evidence.cpu_use``)."""
 
     def __init__(self) -> None:
-        self._last: dict[int, dict[str, Any]] = {}
+        self._last: dict[int, CpuUseDocument] = {}
         self._first: dict[int, tuple[float, float]] = {}  # when it was looked at, and its CPU time (seconds)
 
     def look(self, pids: Iterable[int]) -> None:
         """Look at processes now; those that have no PyTorch do not count."""
         for pid in pids:
-            found, now = cpu_use.of_process(pid), time.monotonic()
-            if found is None:
+            use, now = cpu_use.of_process(pid), time.monotonic()
+            if use is None:
                 continue
-            since_s, before_s = self._first.setdefault(pid, (now, found["cpu_s"]))
-            threads = found["threads"]
-            if threads is not None and found["cpu_s"] - before_s > (threads + SPARE_CPUS) * max(now - since_s, 1.0):
-                found.pop("threads_by", None)  # it has changed that number since it was started
-            self._last[pid] = found
+            since_s, before_s = self._first.setdefault(pid, (now, use["cpu_s"]))
+            threads = use["threads"]
+            if threads is not None and use["cpu_s"] - before_s > (threads + SPARE_CPUS) * max(now - since_s, 1.0):
+                use.pop("threads_by", None)  # it has changed that number since it was started
+            self._last[pid] = use
 
-    def of_trainer(self, left_in: Path | None = None) -> dict[str, Any]:
-        """Return that of the process that trains; what it said itself, in the folder ``left_in``, counts more."""
-        said = {} if left_in is None else {
-            one["pid"]: one["evidence"]["cpu_use"]
-            for one in left.evidence(left_in).documents if "cpu_use" in one["evidence"]
-        }  # fmt: skip
-        times = {pid: {name: one[name] for name in ("cpu_s", "helper_cpu_s")} for pid, one in self._last.items()}
-        both = {pid: {**said.get(pid, self._last.get(pid, {})), **times.get(pid, {})} for pid in {*said, *self._last}}
-        return dict(trainer([{"cpu_use": one} for one in both.values()] or [{}]).get("cpu_use", {}))
+    def of_trainer(self, left_in: Path | None = None) -> CpuUseDocument:
+        """Return that of the process that trains; its own document, in the folder ``left_in``, counts more."""
+        reported: dict[int, CpuUseDocument] = {}
+        for document in left.evidence(left_in).documents if left_in is not None else ():
+            if "cpu_use" in document["evidence"]:
+                reported[document["pid"]] = cpu_use_of(document["evidence"])
+        uses: list[CpuUseDocument] = []
+        for pid in {*reported, *self._last}:
+            use = reported.get(pid) or self._last.get(pid) or {}
+            if pid in self._last:
+                times = self._last[pid]
+                use = {**use, "cpu_s": times["cpu_s"], "helper_cpu_s": times["helper_cpu_s"]}
+            uses.append(use)
+        return cpu_use_of(trainer([{"cpu_use": use} for use in uses] or [{}]))
 
 
-def watch(pid: int, seconds: float) -> dict[str, Any]:
+def watch(pid: int, seconds: float) -> ResourceUse:
     """Return what process ``pid`` and those that it started used for ``seconds``, or until it ended: as ``increase``.
 
     Raises InputError for a process that is not there, is another user's, has no PyTorch, or ends at once.
@@ -112,27 +128,27 @@ def look(pid: int) -> Look:
     return Look(tree, waited_s)
 
 
-def increase(looks: Sequence[Look]) -> dict[str, Any]:
-    """``seconds`` from the first look to the last, ``usage`` and ``waited_s`` in that time.
+def increase(looks: Sequence[Look]) -> ResourceUse:
+    """Return the resources that were used from the first look to the last.
 
     A process that began meanwhile had used nothing before; of one that ended, its last reading counts.
     """
     first = looks[0]
-    processes = {pid: usage for one in looks for pid, usage in one.tree.processes.items()}
-    waited_s = {pid: seconds for one in looks for pid, seconds in one.waited_s.items()}
-    whole = process_tree.Look(looks[-1].at_s, processes)
-    found = process_tree.increase(first.tree, whole, without=())
+    processes = {pid: usage for look in looks for pid, usage in look.tree.processes.items()}
+    waited_s = {pid: seconds for look in looks for pid, seconds in look.waited_s.items()}
+    used = process_tree.increase(first.tree, process_tree.Look(looks[-1].at_s, processes), without=())
     return {
-        "seconds": found["seconds"],
-        "usage": {name: found[name] for name in process_tree.Usage._fields},
+        "seconds": used["seconds"],
+        "usage": {name: used[name] for name in process_tree.Usage._fields},
         "waited_s": sum(seconds - first.waited_s.get(pid, 0.0) for pid, seconds in waited_s.items()),
     }
 
 
-def _require(pid: int, seen: Look) -> None:
+def _require(pid: int, look: Look) -> None:
     """Raise InputError if a process can't be watched, or neither it nor what it started has PyTorch."""
     try:
-        mapped = "".join(Path(f"/proc/{one}/maps").read_text(errors="replace") for one in {pid, *seen.tree.processes})
+        processes = {pid, *look.tree.processes}
+        mapped = "".join(Path(f"/proc/{process}/maps").read_text(errors="replace") for process in processes)
     except (FileNotFoundError, ProcessLookupError):
         raise InputError(NoSuchProcess(pid)) from None
     except PermissionError:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import cast
 
 from envkit.checks.effect import readings, shown
+from envkit.checks.evidence import Evidence, variables
 from envkit.checks.finding_messages import Unmet
 from envkit.checks.process_messages import (
     InEffectAsFarAsVerified,
@@ -31,14 +32,16 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import BEFORE_TORCH, read_at_start
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.preload_links import linked
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text, text_of
 from envkit.worker import initial_environment
-from envkit.worker.evidence import collect, openmp, threads
+from envkit.worker.evidence import collect, openmp
+from envkit.worker.evidence.cpu_use import thread_masks
 from envkit.worker.host import expand_cpu_list
-from envkit.worker.image.inspection import inspect
+from envkit.worker.image import inspect
 from envkit.worker.performance_variables import LISTS, PRELOAD, is_performance_variable, is_withheld, joined
 
 # torch gives a thread so many elements at least (GRAIN_SIZE of aten/src/ATen/TensorIterator.h).
@@ -87,7 +90,7 @@ def _started_on() -> set[int]:
 
     A kernel's threads that wait for messages began before it, and a runtime's are bound to one of these CPUs each.
     """
-    return set().union(*map(expand_cpu_list, threads.probe()["masks"]))
+    return set().union(*map(expand_cpu_list, thread_masks()))
 
 
 def _at_torch(started: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str] | None:
@@ -106,13 +109,13 @@ def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
     bound = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
-        return resolve(chosen, linked(inspect(chosen.prefix[:1], accelerators=True)))
+        return resolve(chosen, linked(cast(Inspection, inspect(chosen.prefix[:1], accelerators=True))))
     finally:
         os.sched_setaffinity(0, bound)
 
 
 def judge(
-    environment: Environment, evidence: Mapping[str, Any], started: Mapping[str, str], now: Mapping[str, str]
+    environment: Environment, evidence: Evidence, started: Mapping[str, str], now: Mapping[str, str]
 ) -> tuple[bool, list[Message]]:
     """Return whether the environment is in effect, and what to tell the user: one message if all is well.
 
@@ -124,20 +127,20 @@ def judge(
     changed = {name for name, value in environment.variables.items() if now.get(name) == value != started.get(name)}
     here = _set_here(environment, evidence, changed, noted)
     mine = here.names()
-    given = {name: value for name, value in evidence["variables"].get("sensitive", {}).items() if name not in mine}
-    asked = {name: value for name, value in environment.variables.items() if name not in mine - {*here.read}}
-    given |= {name: asked[name] for name in here.read}
-    named = {name: now.get(name) for name in asked if not is_performance_variable(name)}
-    since = {name: seen for name, seen in evidence["variables"].get("changed", {}).items() if name not in changed}
-    variables = {**evidence["variables"], "sensitive": given, "named": named, "changed": since}
-    evidence = {**evidence, "variables": variables}
-    where = {name: value for name, value in given.items() if not is_withheld(name)}
+    observed = variables(evidence)
+    present = {name: value for name, value in observed.get("sensitive", {}).items() if name not in mine}
+    required = {name: value for name, value in environment.variables.items() if name not in mine - {*here.read}}
+    present |= {name: required[name] for name in here.read}
+    named = {name: now.get(name) for name in required if not is_performance_variable(name)}
+    since = {name: change for name, change in observed.get("changed", {}).items() if name not in changed}
+    evidence = {**evidence, "variables": {**observed, "sensitive": present, "named": named, "changed": since}}
+    where = {name: value for name, value in present.items() if not is_withheld(name)}
     document = {"pid": os.getpid(), "argv": [], "evidence": evidence}
-    observed = judged(document, replace(environment, variables=asked), where, on_gpus=False)
-    return observed.holds and not (here.late or here.at_start), _lines(environment, observed, here)
+    process = judged(document, replace(environment, variables=required), where, on_gpus=False)
+    return process.holds and not (here.late or here.at_start), _lines(environment, process, here)
 
 
-def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: set[str], noted: list[str]) -> _SetHere:
+def _set_here(environment: Environment, evidence: Evidence, changed: set[str], noted: list[str]) -> _SetHere:
     here = _SetHere()
     for name in environment.variables:
         if name not in changed:
@@ -145,33 +148,34 @@ def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: se
         if read_at_start(name):
             here.at_start.append(name)
         elif is_performance_variable(name):  # others are for programs, which read them as they are now
-            found = readings(name, environment, evidence)
-            read = name in noted or all(one.holds for one in found)
-            (here.late if not read else here.read if found or name in noted else here.unknown).append(name)
+            checks = readings(name, environment, evidence)
+            read = name in noted or all(check.holds for check in checks)
+            (here.late if not read else here.read if checks or name in noted else here.unknown).append(name)
     return here
 
 
-def _lines(environment: Environment, observed: ProcessEvidence, here: _SetHere) -> list[Message]:
+def _lines(environment: Environment, process: ProcessEvidence, here: _SetHere) -> list[Message]:
     """Return the verdict, and what it rests on."""
     name = environment.profile
-    unverified: list[Message] = [NotVerified(one.key, shown(one.seen)) for one in observed.checks if not one.verified]
+    unverified: list[Message] = [
+        NotVerified(check.key, shown(check.seen)) for check in process.checks if not check.verified
+    ]
     if here.unknown:
         unverified.append(SetHere(tuple(here.unknown)))
-    own = tuple(f"{variable}={value}" for variable, value in observed.own.items())
+    own = tuple(f"{variable}={value}" for variable, value in process.own.items())
     beside = [SetBesides(own)] if own else []
-    wrong: list[Message] = [
-        Unmet(one.key, shown(one.expected), shown(one.seen)) for one in observed.checks if not one.holds
+    unmet: list[Message] = [
+        Unmet(check.key, shown(check.expected), shown(check.seen)) for check in process.checks if not check.holds
     ]
-    if wrong and environment.gpus and not observed.evidence.get("gpu"):
-        wrong.append(NoGpuYet())
+    if unmet and environment.gpus and not process.evidence.get("gpu"):
+        unmet.append(NoGpuYet())
     if here.late:
-        wrong.append(SetAfterTorch(tuple(here.late)))
+        unmet.append(SetAfterTorch(tuple(here.late)))
     if here.at_start:
-        wrong.append(SetAfterStart(tuple(here.at_start), name))
-    if wrong:
-        return [NotInEffectHere(name), *wrong, *beside]
-    keys = tuple(dict.fromkeys(one.key for one in observed.checks if one.verified))
-    # LD_PRELOAD is told as preloads
-    variables = len(environment.variables.keys() - {PRELOAD, *here.unknown})
+        unmet.append(SetAfterStart(tuple(here.at_start), name))
+    if unmet:
+        return [NotInEffectHere(name), *unmet, *beside]
+    keys = tuple(dict.fromkeys(check.key for check in process.checks if check.verified))
+    number = len(environment.variables.keys() - {PRELOAD, *here.unknown})  # the keys name the preloads
     verdict = InEffectAsFarAsVerified if unverified else InEffectHere
-    return [verdict(name, keys, variables), *unverified, *beside]
+    return [verdict(name, keys, number), *unverified, *beside]

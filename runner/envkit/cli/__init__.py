@@ -13,8 +13,7 @@ from types import FrameType, ModuleType
 from typing import TextIO
 
 from envkit import __version__
-from envkit.cli.overview import COMMANDS
-from envkit.cli.overview_messages import EXIT_STATUSES
+from envkit.cli.overview_messages import COMMANDS, EXIT_STATUSES
 from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras, output
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
@@ -35,9 +34,10 @@ HELP, VERSION = ("-h", "--help", "--help-all"), ("-V", "--version")
 def interrupt(number: int, frame: FrameType | None) -> None:
     """The handler of signals that ask the runner to end. Once is enough: Slurm sends SIGTERM twice, and the second one
     must not cut short what the first one has it write down."""
-    for one in ENDING:
-        if signal.getsignal(one) != signal.SIG_IGN:
-            signal.signal(one, lambda number, frame: None)  # not SIG_IGN, which programs that are started would inherit
+    for ending in ENDING:
+        if signal.getsignal(ending) != signal.SIG_IGN:
+            # not SIG_IGN, which programs that are started would inherit
+            signal.signal(ending, lambda number, frame: None)
     raise KeyboardInterrupt
 
 
@@ -142,10 +142,10 @@ def parsed(argv: Sequence[str]) -> tuple[ModuleType, argparse.Namespace]:
     """Return the module of the command that ``argv`` begins with, and its options. Raise InputError."""
     name = argv[0]
     parser, module = parser_of(name)
-    own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
-    arguments = parser.parse_args(argv[1:own])
+    end = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
+    arguments = parser.parse_args(argv[1:end])
     if name in OWN_COMMAND:
-        arguments.user_command = None if own is None else [*argv[own + 1 :]]
+        arguments.user_command = None if end is None else [*argv[end + 1 :]]
         if arguments.user_command == [] and name not in RUNS:
             profile = getattr(arguments, "profile", None) or None
             first = profile if isinstance(profile, str) else profile and profile[0]
@@ -163,9 +163,9 @@ def _no_command(name: str) -> int:
     if name in HELP or name == "help":
         import shutil
 
-        from envkit.cli import overview
+        from envkit.cli.overview_messages import help_text
 
-        print(overview.text(shutil.get_terminal_size().columns), end="")
+        print(help_text(shutil.get_terminal_size().columns), end="")
         return MEASURED
     if name.startswith("-"):
         raise InputError(load_messages().OptionBeforeCommand(name))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from envkit.analysis.baseline_diff import machine_pairs, unequal
 from envkit.analysis.baselines import Baseline
@@ -35,10 +34,11 @@ from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.modes import Options
 from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS
 
 # Options of other commands that measure.
-NOT_HERE: dict[str, Any] = {
+NOT_HERE: dict[str, object] = {
     "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "seed": None, "nproc": None,
     "nodes": None, "weak": False, "dry_run": False, "resume": None,
 }  # fmt: skip
@@ -70,7 +70,7 @@ def add_arguments(parser: Parser) -> None:
     parser.set_defaults(**NOT_HERE)
 
 
-def asked(arguments: argparse.Namespace, old: Baseline) -> Study:
+def study(arguments: argparse.Namespace, old: Baseline) -> Study:
     """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
     if arguments.budget is not None:
         raise InputError(BudgetOfCheck(old.blocks, old.name))
@@ -91,18 +91,26 @@ def asked(arguments: argparse.Namespace, old: Baseline) -> Study:
 
 def require_same_run(old: Baseline, prepared: Prepared) -> None:
     """Raise InputError if the baseline is of another machine, or of other environments, than the prepared run."""
-    seen = prepared.context.seen
+    images = prepared.context.seen
     for name, before in old.document["engines"].items():
-        pairs = machine_pairs(before["inspection"], {**seen[name]["inspection"]})
+        pairs = machine_pairs(before["inspection"], {**images[name]["inspection"]})
         refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
-    then = {name: _settings(one["environment"]) for name, one in old.document["arms"].items()}
-    now = {name: _settings(one.to_json()) for name, one in prepared.job.environments.items()}
-    found = differences(then, now)
+    recorded = {name: arm["environment"] for name, arm in old.document["arms"].items()}
+    environments = differences(
+        {
+            name: _settings(made["variables"], made["preload"], made["prefix"], made["expect"])
+            for name, made in recorded.items()
+        },
+        {
+            name: _settings(made.variables, made.preload, made.prefix, made.expect)
+            for name, made in prepared.job.environments.items()
+        },
+    )
     kept = differences(sorted(old.document["allowed_variables"]), sorted(prepared.job.kept), "kept variables")
     data = differences(
         _data(old.study["data"]), _data(prepared.job.study.data_of(prepared.job.study.reference)), "data"
     )
-    _require_same(old, [*found, *kept, *data])
+    _require_same(old, [*environments, *kept, *data])
 
 
 def _data(location: str) -> str:
@@ -116,22 +124,22 @@ def refuse(old: Baseline, reasons: Sequence[Message]) -> None:
         raise InputError(NotComparable(str(old.source), tuple(reasons)))
 
 
-def _require_same(old: Baseline, found: Sequence[Message]) -> None:
-    if found:
-        more = len(found) - NAMED if len(found) > NAMED else None
+def _require_same(old: Baseline, unequal: Sequence[Message]) -> None:
+    if unequal:
+        more = len(unequal) - NAMED if len(unequal) > NAMED else None
         instead = ("envkit", "baseline", "check", old.name, "--against", "DIR")
-        raise InputError(OtherCommandLine(str(old.source), tuple(found[:NAMED]), more, instead))
+        raise InputError(OtherCommandLine(str(old.source), tuple(unequal[:NAMED]), more, instead))
 
 
 def _steps(old: Baseline, name: str) -> int:
     """Return ``steps`` or ``warmup_steps`` of the baseline's samples. Raise InputError if out of range."""
-    steps = old.study[name]
+    steps = old.study["steps"] if name == "steps" else old.study["warmup_steps"]
     if type(steps) is not int or not 0 <= steps <= MOST_STEPS:
         raise InputError(BadSteps(str(old.source), name, repr(steps), MOST_STEPS))
     return steps
 
 
-def _recorded(old: Baseline) -> dict[str, Any]:
+def _recorded(old: Baseline) -> dict[str, object]:
     study, command = old.study, old.user_command
     return {
         "arms": {arm["name"]: arm["engine"] for arm in study["arms"]},
@@ -142,7 +150,7 @@ def _recorded(old: Baseline) -> dict[str, Any]:
     }
 
 
-def _intended(made: Study) -> dict[str, Any]:
+def _intended(made: Study) -> dict[str, object]:
     command = made.user_command
     return {
         "arms": {arm.name: arm.engine for arm in made.arms},
@@ -153,18 +161,17 @@ def _intended(made: Study) -> dict[str, Any]:
     }
 
 
-def _without_folder(command: Mapping[str, Any]) -> dict[str, Any]:
+def _without_folder(command: Mapping[str, object]) -> dict[str, object]:
     """Return a command without its folder: a checkout may be elsewhere."""
     return {key: value for key, value in command.items() if key != "folder"}
 
 
-def _settings(environment: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(
+    variables: Mapping[str, str], preload: Iterable[str], prefix: Iterable[str], expect: Mapping[str, object]
+) -> dict[str, object]:
     """Return what an environment sets and expects, without paths of this machine."""
-    variables = {name: value for name, value in environment["variables"].items() if name != PRELOAD}
-    return {
-        "variables": variables, "preload": [*environment["preload"]], "prefix": [*environment["prefix"]],
-        "expect": environment["expect"],
-    }  # fmt: skip
+    portable = {name: value for name, value in variables.items() if name != PRELOAD}
+    return {"variables": portable, "preload": [*preload], "prefix": [*prefix], "expect": expect}
 
 
 def _command(name: str, old: Baseline) -> str:
@@ -179,21 +186,21 @@ def _command(name: str, old: Baseline) -> str:
     if command is None and study["workload"] != DEFAULT:
         words += ["--workload", study["workload"]]
     known = {key: value for key, value in study.get("options", {}).items() if key in asdict(Options())}
-    words += Options(**known).arguments() if command is None else ()
+    options: Callable[..., Options] = Options  # the file may be of another form, which nothing here acts upon
+    words += options(**known).arguments() if command is None else ()
     words += ["--data", SYNTHETIC] if study["data"] == SYNTHETIC else []
     for variable in old.document["allowed_variables"]:
         words += ["--keep-env", variable]
     if command is not None:
-        words += _of_command(command.argv, asdict(command))
+        words += _of_command(command)
     return shlex.join(words)
 
 
-def _of_command(argv: Sequence[str], command: Mapping[str, Any]) -> list[str]:
+def _of_command(command: UserCommand) -> list[str]:
     words = []
     for name in ("metric", "unit", "optimizer_steps", "warmup_lines", "loss_metric"):
-        value = command[name]
-        if value and not (name == "unit" and command["metric"] is None):
+        value = getattr(command, name)
+        if value and not (name == "unit" and command.metric is None):
             words.append(f"--{name.replace('_', '-')}={value}")
-    whole = command["metric"] is None and command["optimizer_steps"] is None
-    place = ["--in-place"] if command["in_place"] else [f"--link={one}" for one in command["links"]]
-    return [*words, *(["--whole-command"] if whole else []), *place, "--", *argv]
+    place = ["--in-place"] if command.in_place else [f"--link={link}" for link in command.links]
+    return [*words, *(["--whole-command"] if command.is_one_step else []), *place, "--", *command.argv]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
-from envkit.cli.overview import COMMANDS
+from envkit.cli.overview_messages import COMMANDS
 from envkit.cli.parser import Parser
 from envkit.engines import ENGINES
 from envkit.profiles import catalogue, places
@@ -28,32 +28,32 @@ class Words:
 
 def words_of(parsers: Mapping[str, Parser]) -> dict[str, Words]:
     """Return the words of every command, and of every action of a command, as ``baseline check``."""
-    found = {}
+    words = {}
     for name, parser in parsers.items():
-        for command, one in _with_actions(name, parser):
-            found[command] = _words(one)
-    found["help"] = Words(arguments=[*COMMANDS])
-    return found
+        for command, subparser in _with_actions(name, parser):
+            words[command] = _words(subparser)
+    words["help"] = Words(arguments=[*COMMANDS])
+    return words
 
 
 def _with_actions(name: str, parser: Parser) -> Iterator[tuple[str, Parser]]:
     yield name, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for inner, one in action.choices.items():
-                yield f"{name} {inner}", one
+            for inner, subparser in action.choices.items():
+                yield f"{name} {inner}", subparser
 
 
 def _words(parser: Parser) -> Words:
-    found = Words()
+    words = Words()
     for action in parser._actions:
         if not action.option_strings:
-            found.arguments += _values(action)
+            words.arguments += _values(action)
         elif action.help != argparse.SUPPRESS or "--help-all" in action.option_strings:
-            found.options += [name for name in action.option_strings if name.startswith("--")]
+            words.options += [name for name in action.option_strings if name.startswith("--")]
             if action.nargs != 0:
-                found.values |= dict.fromkeys(action.option_strings, _values(action))
-    return found
+                words.values |= dict.fromkeys(action.option_strings, _values(action))
+    return words
 
 
 def _values(action: argparse.Action) -> list[str]:
@@ -71,16 +71,16 @@ def bash(words: Mapping[str, Words]) -> str:
     """Return the script for bash."""
     nested = [name.partition(" ")[0] for name in words if " " in name]
     values = [
-        f"        {shlex.quote(f'{command} {option}')}) {_given(known)} ;;"
-        for command, one in words.items()
-        for option, known in one.values.items()
+        f"        {shlex.quote(f'{command} {option}')}) {_shell_words(known)} ;;"
+        for command, entry in words.items()
+        for option, known in entry.values.items()
     ]
     options = [
-        f"                    {_quoted(name)}) words='{' '.join(one.options)}' ;;" for name, one in words.items()
+        f"                    {_quoted(name)}) words='{' '.join(entry.options)}' ;;" for name, entry in words.items()
     ]
     arguments = [
-        f"                    {_quoted(name)}) words='{' '.join(one.arguments)}' ;;"
-        for name, one in words.items() if one.arguments
+        f"                    {_quoted(name)}) words='{' '.join(entry.arguments)}' ;;"
+        for name, entry in words.items() if entry.arguments
     ]  # fmt: skip
     filled = {
         "COMMANDS": " ".join([*COMMANDS, "help"]), "NESTED": "|".join(dict.fromkeys(nested)),
@@ -92,7 +92,7 @@ def bash(words: Mapping[str, Words]) -> str:
     return text
 
 
-def _given(known: list[str]) -> str:
+def _shell_words(known: list[str]) -> str:
     return f"words='{' '.join(known)}'" if known else "compopt -o default 2>/dev/null; return"
 
 
@@ -110,16 +110,18 @@ def fish(words: Mapping[str, Words]) -> str:
     lines: list[str] = []
     first = "complete -c envkit -n __fish_use_subcommand"
     lines += [f"{first} -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
-    for command, one in words.items():
+    for command, entry in words.items():
         name, _, inner = command.partition(" ")
-        seen = f"__fish_seen_subcommand_from {name}" + (f"; and __fish_seen_subcommand_from {inner}" if inner else "")
-        where = f"complete -c envkit -n {shlex.quote(seen)}"
-        for option in one.options:
-            known = one.values.get(option)
+        condition = f"__fish_seen_subcommand_from {name}" + (
+            f"; and __fish_seen_subcommand_from {inner}" if inner else ""
+        )
+        where = f"complete -c envkit -n {shlex.quote(condition)}"
+        for option in entry.options:
+            known = entry.values.get(option)
             takes = "" if known is None else f" -r -a {shlex.quote(' '.join(known))}" if known else " -r"
             lines.append(f"{where} -l {option.removeprefix('--')}{takes}")
-        if one.arguments:
-            lines.append(f"{where} -a {shlex.quote(' '.join(one.arguments))}")
+        if entry.arguments:
+            lines.append(f"{where} -a {shlex.quote(' '.join(entry.arguments))}")
     return (SCRIPTS / "completion.fish").read_text() + "\n".join(lines) + "\n"
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from envkit.messages import Message
 from envkit.rendering import text
 
 
-def end_with(message: Message, status: int, as_json: bool, document: Mapping[str, Any] | None = None) -> int:
+def end_with(message: Message, status: int, as_json: bool, document: Mapping[str, object] | None = None) -> int:
     """Print ``message`` to stderr, and as JSON to stdout beside what ``document`` has. Return the exit status."""
     print(f"envkit: {text(message)}", file=sys.stderr)
     if as_json:
@@ -20,6 +19,6 @@ def end_with(message: Message, status: int, as_json: bool, document: Mapping[str
     return status
 
 
-def error(message: Message) -> dict[str, Any]:
+def error(message: Message) -> dict[str, object]:
     """Return what --json has of a message that says why a command failed."""
     return {"error": {**message.to_json(), "text": text(message)}}

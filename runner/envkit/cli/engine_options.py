@@ -40,20 +40,22 @@ def add(parser: Parser, python: str = MEASURED, engine: str | None = START_WORKE
     group.add_argument("--memory", metavar="SIZE", advanced=True, help="containers: limit memory to SIZE, e.g. 4g")
 
 
-def given(arguments: argparse.Namespace) -> EngineOptions:
-    found = {name: getattr(arguments, name) for name in EngineOptions.names()}
+def from_arguments(arguments: argparse.Namespace) -> EngineOptions:
+    """Return the options of engines on the command line, with absolute paths."""
+    options = {name: getattr(arguments, name) for name in EngineOptions.names()}
     for name in ("python", *IMAGE_FILES):  # workers start elsewhere, and a run may be resumed from elsewhere
-        if found[name] and (name in IMAGE_FILES or os.sep in found[name]):  # an interpreter's name: looked for in PATH
-            found[name] = str(Path.cwd() / found[name])  # not resolved: an environment's interpreter is a link
-    return EngineOptions(**found)
+        # an interpreter's name without a slash is looked for in PATH
+        if options[name] and (name in IMAGE_FILES or os.sep in options[name]):
+            options[name] = str(Path.cwd() / options[name])  # not resolved: an environment's interpreter is a link
+    return EngineOptions(**options)
 
 
 def engine(arguments: argparse.Namespace, command: Sequence[str] = ()) -> tuple[Engine, dict[str, str]]:
-    """The engine that was asked for (--engine, or local), ready to run, and the variables that its worker inherits.
+    """Return the engine of --engine (or local), ready to run, and the variables that its worker inherits.
 
-    On this machine it looks into the Python that ``command`` starts, unless --python names one. Raises InputError.
+    On this machine it looks into the Python that ``command`` starts, unless --python names one. Raise InputError.
     """
     name = arguments.engine or "local"
     inherited, _ = clean(os.environ, keep=CHOOSING)
-    found = engines.get_all([name], given(arguments))[name]
-    return found.for_command(command) if command and isinstance(found, LocalEngine) else found, inherited
+    chosen = engines.get_all([name], from_arguments(arguments))[name]
+    return chosen.for_command(command) if command and isinstance(chosen, LocalEngine) else chosen, inherited

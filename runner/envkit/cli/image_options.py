@@ -41,8 +41,8 @@ def add_options(parser: Parser) -> None:
     group.add_argument("--against-sqsh", metavar="FILE", help="enroot: compare --sqsh with this image")
 
 
-def given(arguments: argparse.Namespace) -> str | None:
-    """Which of the options was given, by its name here; None for none."""
+def second_image(arguments: argparse.Namespace) -> str | None:
+    """Return the name of the option that names a second image; None without one."""
     return next((name for name in OPTIONS if getattr(arguments, name) is not None), None)
 
 
@@ -52,30 +52,30 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     Raise InputError for what does not go together; whether the images are there, and are two, is seen when they are
     looked into.
     """
-    asked, engine = option(against), arguments.engine or "local"
-    own = ENGINES[engine].image_option if engine in ENGINES else None
+    requested, engine = option(against), arguments.engine or "local"
+    usual = ENGINES[engine].image_option if engine in ENGINES else None
     for name, kind in OPTIONS.items():
-        if getattr(arguments, name) is not None and kind != own:
-            fitting = tuple(one for one, of in ENGINES.items() if of.image_option == kind)
+        if getattr(arguments, name) is not None and kind != usual:
+            fitting = tuple(engine_name for engine_name, of in ENGINES.items() if of.image_option == kind)
             raise InputError(OptionWithoutEffect(option(name), (engine,), fitting))
     profiles = list(dict.fromkeys(arguments.profile))
     if len(profiles) > 1:
-        raise InputError(OneProfileInImages(asked, tuple(profiles)))
+        raise InputError(OneProfileInImages(requested, tuple(profiles)))
     if arguments.workload == EVERY:
-        raise InputError(TrainsOne(asked, tuple(WORKLOADS)))
+        raise InputError(TrainsOne(requested, tuple(WORKLOADS)))
     if against == "against_python" and user_command.is_given(arguments):
-        raise InputError(PythonOfCommand(asked))
+        raise InputError(PythonOfCommand(requested))
     kind = OPTIONS[against]
     first, second = getattr(arguments, against), getattr(arguments, kind)
     if kind in IMAGE_FILES:
-        first, second = (str(Path(one).resolve()) for one in (first, second or IMAGE_FILES[kind]))
+        first, second = (str(Path(path).resolve()) for path in (first, second or IMAGE_FILES[kind]))
     elif kind == "python":
-        first, second = (_interpreter(one) for one in (first, second or sys.executable))
+        first, second = (_interpreter(path) for path in (first, second or sys.executable))
     else:
         second = second or container.IMAGE
     if first == second:
         instead = ("envkit", "plan", "--engine", engine, f"--{kind}", first)
-        raise InputError(SameImage(asked, first, f"--{kind}", instead))
+        raise InputError(SameImage(requested, first, f"--{kind}", instead))
     names = short_names(first, second, kind)
     return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]
 
@@ -87,11 +87,11 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
     ``envkit-cpu-conda.sif``. ``.venv-book/bin/python`` is ``venv-book``.
     """
     if kind in IMAGE_FILES:
-        short = [Path(one).stem.removeprefix(f"{container.IMAGE}-") for one in (first, second)]
+        short = [Path(path).stem.removeprefix(f"{container.IMAGE}-") for path in (first, second)]
     elif kind == "python":
-        short = [Path(one).parent.parent.name.lstrip(".") or one for one in (first, second)]
+        short = [Path(path).parent.parent.name.lstrip(".") or path for path in (first, second)]
     else:
-        parts = [_repository_and_tag(one) for one in (first, second)]
+        parts = [_repository_and_tag(path) for path in (first, second)]
         short = [tag for _, tag in parts] if parts[0][0] == parts[1][0] else [first, second]
     return (short[0], short[1]) if short[0] != short[1] else (first, second)
 
@@ -101,9 +101,9 @@ def _interpreter(named: str) -> str:
 
     Raise InputError if it is missing.
     """
-    if (found := shutil.which(named)) is None:
+    if (path := shutil.which(named)) is None:
         raise InputError(NoInterpreter(named))
-    return os.path.normpath(Path.cwd() / found)
+    return os.path.normpath(Path.cwd() / path)
 
 
 def _repository_and_tag(image: str) -> tuple[str, str]:

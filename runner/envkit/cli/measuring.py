@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import shlex
 import sys
@@ -11,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import engines
 from envkit.analysis.result import Result, conclude
@@ -26,8 +26,7 @@ from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.run import Run
 from envkit.bench.study import Study
-from envkit.cli import output_options
-from envkit.cli.arguments import option
+from envkit.cli.arguments import is_quiet, option
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import (
     NoRoom,
@@ -49,8 +48,8 @@ from envkit.report import model, terminal
 from envkit.tuning import profile_file
 
 RESULTS = Path("results")  # where one stands
-# Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
-Then = Callable[[Path], int]
+# Prints another report in the place of the usual one, from the folder of a completed run. Returns the exit status.
+Report = Callable[[Path], int]
 Require = Callable[[Prepared], None]
 
 
@@ -65,13 +64,13 @@ class Invocation:
     dry_run: bool = False
     resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
     # What --json prints of a run that was cut short, of a command that says more than the run; None: what the run has.
-    cut_short: Callable[[Result, Path], dict[str, Any]] | None = None
+    cut_short: Callable[[Result, Path], dict[str, object]] | None = None
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
     """Return how the run was asked for. Raise InputError as ``require_folder`` does."""
     require_folder(arguments)
-    quiet = output_options.is_quiet(arguments)
+    quiet = is_quiet(arguments)
     return Invocation(arguments.output, arguments.json, quiet, resumed_by, arguments.dry_run, arguments.resume)
 
 
@@ -82,22 +81,22 @@ def require_folder(arguments: argparse.Namespace) -> None:
         raise InputError(OutputElsewhere(str(output), str(resume)))
 
 
-def run(asked: Study, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
+def run(study: Study, how: Invocation, report: Report | None = None, require: Require | None = None) -> int:
     """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
     if how.dry_run:
-        print(json.dumps(asked.anywhere().to_json(), indent=1))
+        print(json.dumps(study.anywhere().to_json(), indent=1))
         return MEASURED
     if how.resume is None:
-        early_checks.require(asked, how.output)
+        early_checks.require(study, how.output)
     with machine_lock():
         engines.remove_leftovers()
-        return run_locked(asked, how, then, require=require)
+        return run_locked(study, how, report, require=require)
 
 
 def run_locked(
-    asked: Study,
+    study: Study,
     how: Invocation,
-    then: Then | None = None,
+    report: Report | None = None,
     left_out: Mapping[str, Message] | None = None,
     made: Mapping[Path, Profile] | None = None,
     require: Require | None = None,
@@ -109,33 +108,33 @@ def run_locked(
     """
     if how.resume is not None:
         with _needing_room(how):
-            return _go_on_as_asked(asked, how.resume, how, then, made or {})
-    prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
+            return _go_on_as_asked(study, how.resume, how, report, made or {})
+    prepared = prepare(study, {str(path): made_profile for path, made_profile in (made or {}).items()})
     room.require(prepared.job.study)
     if require is not None:
         require(prepared)
-    with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
-        for path, one in (made or {}).items():
-            profile_file.write(one, path, private=True)
+    with _needing_room(how), Record.create(how.output or new_folder(study.title)) as opened:
+        for path, made_profile in (made or {}).items():
+            profile_file.write(made_profile, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
         if not how.quiet:
-            say_of_shared(asked)
-        if then is None and not how.quiet:  # else it is no verdict that the command reports
+            say_of_shared(study)
+        if report is None and not how.quiet:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.study)
-        return _measure(prepared.job, opened, events, how, then)
+        return _measure(prepared.job, opened, events, how, report)
 
 
-def _as_json(left_out: Mapping[str, Message]) -> dict[str, Any]:
+def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
     return {name: reason.to_json() for name, reason in left_out.items()}
 
 
 def recorded_left_out(folder: Path) -> dict[str, Message]:
     """Return the profiles that a command left out when it began the run in ``folder``, and why."""
     with record.reading(folder):
-        found = [event["profiles"] for event in record.read(folder) if event["event"] == "left-out"]
-        return {str(name): restored(reason) for of_one in found for name, reason in of_one.items()}
+        recorded = [event["profiles"] for event in record.read(folder) if event["event"] == "left-out"]
+        return {str(name): restored(reason) for of_one in recorded for name, reason in of_one.items()}
 
 
 def say_of_few_blocks(study: Study) -> None:
@@ -145,10 +144,10 @@ def say_of_few_blocks(study: Study) -> None:
         print(text(NoVerdictOfRun(blocks, study.sharing, fewest)), file=sys.stderr)
 
 
-def say_of_shared(asked: Study) -> None:
+def say_of_shared(study: Study) -> None:
     """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
-    if (found := writes.shared(asked.user_command)) is not None:
-        say(found)
+    if (message := writes.shared(study.user_command)) is not None:
+        say(message)
 
 
 def goes_on_alone(arguments: argparse.Namespace) -> bool:
@@ -180,7 +179,7 @@ def lacks_profile(arguments: argparse.Namespace, needs: Message, kind: str = "ru
     return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")
 
 
-def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
+def resume(folder: Path, how: Invocation, report: Report | None = None) -> int:
     """Go on with the run in ``folder`` by its record, and return the exit status.
 
     Raise InputError if the record carries no seal of this user's.
@@ -189,32 +188,32 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
         engines.remove_leftovers()
         first = record.first(folder)
         if not seal.is_good(first):
-            whole = f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS"
-            raise resuming.no_seal(folder, first, whole)
+            command_line = f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS"
+            raise resuming.no_seal(folder, first, command_line)
         with record.reading(folder):
             study = Study.from_json(first["study"])
             environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
         require_nodes(study.nodes, study.reference.engine)
         context = recorded_context(folder, first, study)
         job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
-        return _go_on(folder, first, job, how, then)
+        return _go_on(folder, first, job, how, report)
 
 
 def _go_on_as_asked(
-    asked: Study, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
+    study: Study, folder: Path, how: Invocation, report: Report | None, made: Mapping[Path, Profile]
 ) -> int:
-    """Go on with the run in ``folder`` by what is ``asked`` for, prepared here as a new run is."""
+    """Go on with the run in ``folder`` by ``study``, prepared here as a new run is."""
     first = record.first(folder)
     with record.reading(folder):
         seed = resuming.seed_of(folder, first["study"])
-    asked = replace(asked, seed=seed if asked.seed is None else asked.seed)
-    prepared = prepare(asked, {str(path): one for path, one in made.items()})
+    study = replace(study, seed=seed if study.seed is None else study.seed)
+    prepared = prepare(study, {str(path): made_profile for path, made_profile in made.items()})
     job = prepared.job
     resuming.require_same_run(folder, first, job.study, job.environments, prepared.context)
-    return _go_on(folder, first, job, how, then)
+    return _go_on(folder, first, job, how, report)
 
 
-def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | None) -> int:
+def _go_on(folder: Path, first: Event, job: Job, how: Invocation, report: Report | None) -> int:
     """Measure what the record in ``folder`` lacks; ``first`` is its first event, which the caller checked."""
     with Record.reopen(folder) as opened:
         events = record.read(folder)  # again, now that nobody else can be writing
@@ -223,7 +222,7 @@ def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | N
         with record.reading(folder):
             model.report_of(conclude(Run.parse(events)), str(folder), full=False)  # else measuring more is in vain
         events.append(opened.append("resume", command=sys.argv))
-        return _measure(job, opened, events, how, then)
+        return _measure(job, opened, events, how, report)
 
 
 @contextlib.contextmanager
@@ -243,7 +242,7 @@ def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> No
         raise InputError(RecordReplaced(str(folder)))
 
 
-def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, then: Then | None) -> int:
+def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, report: Report | None) -> int:
     """Measure, record how it ended, report, and return the exit status."""
     folder = opened.path.parent
     try:
@@ -256,17 +255,17 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     result = conclude(Run.parse(events))
     status = FAILED if reason == measure.FAILED or result.not_in_effect or result.not_reached else MEASURED
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
-    if then is not None and not unfinished and status == MEASURED:
-        return then(folder)
-    own = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
-    document = {**own, "record": str(folder)}
+    if report is not None and not unfinished and status == MEASURED:
+        return report(folder)
+    document = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
+    document = {**document, "record": str(folder)}
     if not how.json:
-        terminal.show(result, str(short(folder)), terminal.console())
+        terminal.show(model.report_of(result, str(short(folder))), terminal.console())
     if reason == measure.TOO_SHORT:
-        found = room.need(Run.parse(events).measuring(job.study))
-        assert found is not None, "a worker ended"
+        need = room.need(Run.parse(events).measuring(job.study))
+        assert need is not None, "a worker ended"
         again = None if how.resumed_by is None else _go_on_with(how, folder)
-        raise TooShort(room.refusal(found, job.study, again), document)
+        raise TooShort(room.refusal(need, job.study, again), document)
     if reason == measure.INTERRUPTED:
         return end_with(_interrupted(how, folder), INTERRUPTED, how.json, document)
     if how.json:
@@ -284,7 +283,7 @@ def _problem(reason: str, result: Result) -> Message | None:
     if reason == measure.FAILED:
         return WorkerFailed()
     if result.not_in_effect:
-        return NotInEffect(tuple(one.arm for one in result.measured if not one.in_effect))
+        return NotInEffect(tuple(arm.arm for arm in result.measured if not arm.in_effect))
     return TargetNotReached() if result.not_reached else None
 
 
@@ -297,9 +296,11 @@ def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
     alone = f"envkit {command} --resume {quoted(folder)}"
     with contextlib.suppress(InputError):
         if not seal.is_good(record.first(folder, kind)):
-            own, training = record.split_command(sys.argv[1:])
-            given = [] if any(word.partition("=")[0] == "--resume" for word in own) else ["--resume", str(folder)]
-            return shlex.join(["envkit", *own, *given, *training])
+            options, training = record.split_command(sys.argv[1:])
+            resume_option = (
+                [] if any(word.partition("=")[0] == "--resume" for word in options) else ["--resume", str(folder)]
+            )
+            return shlex.join(["envkit", *options, *resume_option, *training])
     return alone
 
 
@@ -309,4 +310,7 @@ def results() -> Path:
 
 
 def new_folder(title: str) -> Path:
-    return results() / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+    """Return a folder that is not there yet, for a run that nobody named one for."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+    numbered = (results() / f"{name}-{number}" for number in itertools.count(2))  # runs that began in the same second
+    return next(folder for folder in itertools.chain([results() / name], numbered) if not folder.exists())

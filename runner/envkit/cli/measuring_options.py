@@ -18,9 +18,9 @@ from envkit.bench.study import (
     Study,
     WorkloadSpec,
 )
-from envkit.cli import engine_options, output_options, training_options, user_command
+from envkit.cli import engine_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
-from envkit.cli.arguments import count, duration, no_effect, refuse, share
+from envkit.cli.arguments import add_output_options, count, duration, no_effect, refuse, share
 from envkit.cli.measuring_messages import NameOfReference, NameTaken, NotATarget
 from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
@@ -99,7 +99,7 @@ def add_output(parser: Parser) -> None:
     """Add where the record goes, and what is printed."""
     group = parser.add_argument_group("output")
     group.add_argument("--output", metavar="DIR", type=Path, help="write the record to DIR (default: in ./results)")
-    output_options.add(parser)
+    add_output_options(parser)
 
 
 def add_worker_options(parser: Parser, against_advice: bool = True) -> None:
@@ -143,7 +143,7 @@ def study(
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         open_ended=arguments.budget is None,
     )
-    asked = Study(
+    made = Study(
         title=title,
         view=view,
         stopping=stopping,
@@ -151,7 +151,7 @@ def study(
         workloads={workload: WorkloadSpec(arguments.warmup_steps or 0, arguments.steps or 0)},
         data=arguments.data,
         seed=arguments.seed,
-        engine_options=engine_options.given(arguments),
+        engine_options=engine_options.from_arguments(arguments),
         user_command=command,
         options=training_options.options(arguments),
         ranks=arguments.nproc or 1,
@@ -162,9 +162,9 @@ def study(
         allow_unknown=arguments.allow_unknown,
     ).with_arms(arms)
     if not arguments.full:
-        return asked
-    first = next(iter(asked.own_workloads), DEFAULT)
-    return replace(asked, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
+        return made
+    first = next(iter(made.own_workloads), DEFAULT)
+    return replace(made, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
 
 
 def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
@@ -172,8 +172,8 @@ def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
     arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
     for number, arm in enumerate(arms):
         if arm.name in {earlier.name for earlier in arms[:number]}:
-            wrong = NameOfReference if arm.name == REFERENCE_PROFILE else NameTaken
-            raise InputError(wrong(arm.profile, arm.name))
+            problem = NameOfReference if arm.name == REFERENCE_PROFILE else NameTaken
+            raise InputError(problem(arm.profile, arm.name))
     return arms
 
 

@@ -28,14 +28,14 @@ def nodes(
     """
     if settings.joint:
         return settings.nodes, _as_before(settings, folder) or settings.nodelist, ()
-    settled = [one.name for one in results if one.settled]
+    settled = [node.name for node in results if node.settled]
     wanted = [name for name in settings.nodelist if name not in {*settled}]
-    begun = [one for one in results if not one.settled and record.is_begun(folder / one.name)]
-    begun.sort(key=lambda one: -one.samples)
-    more = [one.name for one in begun if one.name not in settings.nodelist]
+    begun = [node for node in results if not node.settled and record.is_begun(folder / node.name)]
+    begun.sort(key=lambda node: -node.samples)
+    more = [node.name for node in begun if node.name not in settings.nodelist]
     out = client.out_of_service(more)
-    for name, said in out.items():
-        print(f"envkit: {text(Replaced(name, said))}", file=sys.stderr)
+    for name, reason in out.items():
+        print(f"envkit: {text(Replaced(name, reason))}", file=sys.stderr)
     return left, [*wanted, *(name for name in more if name not in out)][:left], settled
 
 
@@ -45,10 +45,10 @@ def _as_before(settings: Settings, folder: Path) -> list[str]:
     Raise InputError if one of them is out of service.
     """
     place = folder / TOGETHER
-    said = node_status.read(place)
-    if said is None or not record.is_begun(place):
+    status = node_status.read(place)
+    if status is None or not record.is_begun(place):
         return []
-    nodes = submitted.hosts(said.nodes)
+    nodes = submitted.hosts(status.nodes)
     for name, state in client.out_of_service(nodes).items():
         raise InputError(NodeOutOfService(name, state))
     return nodes

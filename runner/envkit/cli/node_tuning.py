@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -122,7 +121,7 @@ def _begun(settings: Settings, folder: Path, place: Path) -> Record:
     return opened
 
 
-def _intent(settings: Settings, folder: Path) -> tuple[dict[str, Any], ExecutionContext]:
+def _intent(settings: Settings, folder: Path) -> tuple[record.Event, ExecutionContext]:
     """Prepare what the submission asks of this node, with the copy of the space in its ``folder``."""
     assert settings.tuning is not None, "only a tuning's nodes search"
     return first_event(replace(settings.tuning, space=str(folder / session.SPACE_FILE)))
@@ -151,12 +150,12 @@ def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | No
     """
     if chosen(folder) is None:
         publish(storage_in(folder), node, CHOSEN, to_builtins(choose(confirming, folder)))
-    found = chosen(folder)
-    assert found is not None, "this node has said it"
-    for entry in found.candidates:
+    choice = chosen(folder)
+    assert choice is not None, "this node has said it"
+    for entry in choice.candidates:
         confirming.store.entries.setdefault(entry.number, entry)
         confirming.store.rung_of.setdefault(entry.number, 0)
-    return found.best, found.shipped
+    return choice.best, choice.shipped
 
 
 def chosen(folder: Path) -> Chosen | None:

@@ -1,4 +1,4 @@
-"""The help of ``envkit``: commands in groups, each with a line that says what it does."""
+"""All commands in groups, each with a line about its purpose, and the help of ``envkit`` that lists them."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "completion": "print a completion script for bash, zsh or fish",
     },
 }
+COMMANDS: Mapping[str, str] = {name: purpose for group in GROUPS.values() for name, purpose in group.items()}
 OPTIONS: Mapping[str, str] = {
     "help COMMAND": "show the options of a command (also: envkit COMMAND --help)",
     "-V, --version": "print the version",
@@ -54,3 +55,23 @@ EXIT_STATUSES = (
     "exit status: 0 done, 1 a worker failed, a profile was not in effect or a target not reached, 2 bad input, "
     "130 interrupted"
 )
+
+
+def help_text(width: int) -> str:
+    """Return the help of ``envkit``, in lines of at most ``width`` columns unless a word is longer."""
+    import textwrap
+
+    first = max(len(word) for word in (*COMMANDS, *OPTIONS))
+    # too narrow for two columns: what a command does stands below its name
+    beside = width - first - 4 >= 20
+    lines = [USAGE, "", *textwrap.wrap(PURPOSE, width), ""]
+    for title, rows in (*GROUPS.items(), ("options", OPTIONS)):
+        lines.append(f"{title}:")
+        for name, purpose in rows.items():
+            if beside:
+                indent = " " * (first + 4)
+                lines += textwrap.wrap(purpose, width, initial_indent=f"  {name:<{first}}  ", subsequent_indent=indent)
+            else:
+                lines += [f"  {name}", *textwrap.wrap(purpose, width, initial_indent="    ", subsequent_indent="    ")]
+        lines.append("")
+    return "\n".join([*lines, *textwrap.wrap(EXIT_STATUSES, width)]) + "\n"

@@ -9,15 +9,41 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.messages import Message, Printed
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 ADVANCED = "advanced"  # the attribute of an action
+
+
+class ArgumentOptions(TypedDict, total=False):
+    """The keywords of ``add_argument`` that the kit uses; typeshed has the same types."""
+
+    action: str | type[argparse.Action]
+    nargs: int | str
+    const: object
+    default: object
+    type: Callable[[str], object]
+    choices: Iterable[object]
+    required: bool
+    help: str | None
+    metavar: str
+    dest: str
+
+
+class ParserOptions(TypedDict, total=False):
+    """The keywords of a parser that the kit uses. Subparsers are given further ones by argparse."""
+
+    prog: str
+    description: str
+    epilog: str
 
 
 def load_messages() -> ModuleType:
@@ -40,25 +66,28 @@ class _Marking(argparse._ActionsContainer):
 
     advanced = False
 
-    def add_argument(self, *names: str, advanced: bool | None = None, **options: Any) -> argparse.Action:
+    # fewer keywords than argparse's, so that mypy finds one that is misspelled
+    def add_argument(  # type: ignore[override]
+        self, *names: str, advanced: bool | None = None, **options: Unpack[ArgumentOptions]
+    ) -> argparse.Action:
         action = super().add_argument(*names, **options)
         setattr(action, ADVANCED, self.advanced if advanced is None else advanced)
         return action
 
-    def add_argument_group(
-        self, title: str | None = None, description: str | None = None, *, advanced: bool = False, **options: Any
+    def add_argument_group(  # type: ignore[override]
+        self, title: str | None = None, description: str | None = None, *, advanced: bool = False
     ) -> argparse._ArgumentGroup:
         """Return the group of this title: several callers may add to one."""
         for known in self._action_groups:
             if title is not None and known.title == title:
                 return known
-        group = _Group(self, title, description, **options)
+        group = _Group(self, title, description)
         group.advanced = advanced
         self._action_groups.append(group)
         return group
 
-    def add_mutually_exclusive_group(self, **options: Any) -> argparse._MutuallyExclusiveGroup:
-        group = _Exclusive(self, **options)
+    def add_mutually_exclusive_group(self, *, required: bool = False) -> argparse._MutuallyExclusiveGroup:
+        group = _Exclusive(self, required=required)
         group.advanced = self.advanced
         self._mutually_exclusive_groups.append(group)
         return group
@@ -75,7 +104,7 @@ class _Exclusive(_Marking, argparse._MutuallyExclusiveGroup):
 class _Help(argparse.Action):
     """Print the help, all of it if ``const`` is true, and exit."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *ignored: Any) -> NoReturn:
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> NoReturn:
         assert isinstance(parser, Parser), "no other parser has this action"
         parser._print_message(parser.format_help(full=bool(self.const)), sys.stdout)
         parser.exit()
@@ -84,7 +113,7 @@ class _Help(argparse.Action):
 class Parser(_Marking, argparse.ArgumentParser):
     """A parser of one command's arguments. Raises InputError with a message for everything that is wrong."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[ParserOptions]) -> None:
         super().__init__(
             **options, add_help=False, allow_abbrev=False, formatter_class=_of_fixed_width, exit_on_error=False
         )
@@ -109,8 +138,8 @@ class Parser(_Marking, argparse.ArgumentParser):
             options.sort(key=lambda action: isinstance(action, _Help))
             sections = [("arguments", None, positionals), ("options", None, options)]
         else:
-            groups = [one for one in self._in_order() if any(action in shown for action in one._group_actions)]
-            sections = [(one.title, one.description, one._group_actions) for one in groups]
+            groups = [group for group in self._in_order() if any(action in shown for action in group._group_actions)]
+            sections = [(group.title, group.description, group._group_actions) for group in groups]
         for title, description, actions in sections:
             formatter.start_section(title)
             formatter.add_text(description)
@@ -137,27 +166,29 @@ class Parser(_Marking, argparse.ArgumentParser):
                     str(action.nargs), name))  # fmt: skip
         return " ".join(words)
 
-    def parse_known_args(self, *arguments: Any, **options: Any) -> Any:
-        """Parse, and raise InputError for what is not known: a subparser would leave that to its parent."""
+    def parse_known_args(  # type: ignore[override]  # of argparse's own Namespace alone
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse, and raise InputError for an unknown argument: a subparser would leave that to its parent."""
         try:
-            found, rest = super().parse_known_args(*arguments, **options)
+            parsed, unknown = super().parse_known_args(args, namespace)
         except argparse.ArgumentError as error:
             raise InputError(load_messages().BadUsage(error.message, self.prog, error.argument_name)) from None
-        if rest:
-            raise InputError(self._unknown(rest))
-        return found, rest
+        if unknown:
+            raise InputError(self._unknown(unknown))
+        return parsed, unknown
 
-    def _unknown(self, rest: Sequence[str]) -> Message:
+    def _unknown(self, words: Sequence[str]) -> Message:
         from envkit.cli.messages import UnexpectedArgument, UnknownOption
 
-        dashed = next((word for word in rest if word.startswith("-")), None)
+        dashed = next((word for word in words if word.startswith("-")), None)
         if dashed is None:
-            return UnexpectedArgument(rest[0], self.prog)
+            return UnexpectedArgument(words[0], self.prog)
         option = dashed.partition("=")[0]
         known = [name for action in self._actions if action.help != argparse.SUPPRESS for name in action.option_strings]
         return UnknownOption(option, self.prog, nearest(option, known))
 
-    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+    def _get_value(self, action: argparse.Action, arg_string: str) -> object:
         try:
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
@@ -165,7 +196,7 @@ class Parser(_Marking, argparse.ArgumentParser):
             problem = cause.problem if isinstance(cause, BadValue) else Printed(error.message)
             raise InputError(load_messages().BadOptionValue(_name(action), problem)) from None
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             choices = tuple(map(str, action.choices))
             problem = load_messages().UnknownChoice(str(value), choices, nearest(str(value), choices))

@@ -1,4 +1,4 @@
-"""``--nproc``: the arms of a training on several ranks, and what can't be trained so."""
+"""Several processes: ``--nproc`` trains on ranks together, and ``--instances`` trains independent copies at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from envkit.bench.arms import Arm
 from envkit.bench.requirements import exchanges, require_shares
 from envkit.bench.study import EVERY, REFERENCE_PROFILE
 from envkit.cli import user_command
-from envkit.cli.arguments import count, no_effect
+from envkit.cli.arguments import count, no_effect, option
 from envkit.cli.measuring_messages import BudgetPerArm, NotAllShared, RanksAreSearched
-from envkit.cli.messages import OptionAlone
+from envkit.cli.messages import REASONS, HasNoEffect, OptionAlone
 from envkit.cli.parser import BadValue, Parser
 from envkit.cli.workload_messages import TORCHRUN, NotOfCommand
 from envkit.common.errors import InputError
@@ -36,7 +36,7 @@ GROUP = "several processes"
 
 def add_option(parser: Parser, then: str) -> None:
     """``then`` says what is measured of them."""
-    parser.set_defaults(nodes=None, weak=False)  # which not all commands with ranks have
+    parser.set_defaults(nodes=None, weak=False, instances=None)  # which not all commands with ranks have
     group = parser.add_argument_group(GROUP, advanced=True)
     group.add_argument("--nproc", metavar="N", type=count,
                        help="train on N ranks (torchrun, DDP), each on its share of the cores, or with --device cuda "
@@ -53,23 +53,23 @@ def add_weak_option(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def _backend(given: str) -> str:
-    if given not in BACKENDS:
-        raise BadValue(UnknownWord("backend", given, tuple(BACKENDS)))
-    return given
+def _backend(name: str) -> str:
+    if name not in BACKENDS:
+        raise BadValue(UnknownWord("backend", name, tuple(BACKENDS)))
+    return name
 
 
 def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
-    """Raise InputError for what several ranks can't be asked of."""
+    """Raise InputError if several ranks can't train what the options name."""
     if (ranks := arguments.nproc or 1) * nodes == 1:
         return
-    option = f"--nodes {nodes}" if arguments.nproc is None else f"--nproc {ranks}"
+    several = f"--nodes {nodes}" if arguments.nproc is None else f"--nproc {ranks}"
     if user_command.is_given(arguments):
-        raise InputError(NotOfCommand(option, TORCHRUN))
+        raise InputError(NotOfCommand(several, TORCHRUN))
     if arguments.full:
-        raise InputError(no_effect(option, "--full"))
+        raise InputError(no_effect(several, "--full"))
     if arguments.workload == EVERY:
-        raise InputError(NotAllShared(option, tuple(batch_split.shared())))
+        raise InputError(NotAllShared(several, tuple(batch_split.shared())))
 
 
 def add_nodes_option(parser: Parser) -> None:
@@ -79,8 +79,29 @@ def add_nodes_option(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) -> list[Arm]:
-    """``given`` and, where they are for several ranks, the baseline in one process: on all CPUs, and on one rank's.
+def add_instances_option(parser: Parser) -> None:
+    parser.add_argument_group(GROUP, advanced=True).add_argument(
+        "--instances", metavar="N", type=count,
+        help="train N independent copies at once under each PROFILE, each on its share of the cores; compare "
+        "their total throughput with one process on all cores",
+    )  # fmt: skip
+
+
+def with_instances(arguments: argparse.Namespace, arms: Sequence[Arm]) -> list[Arm]:
+    """Return ``arms``, of one process each, and with --instances an arm of several copies for each named profile."""
+    number = arguments.instances or 1
+    named = [arm for arm in arms if arm.profile in arguments.profile] if number > 1 else []
+    return [*arms, *(replace(arm, name=f"{number} x {arm.name}", instances=number) for arm in named)]
+
+
+def require_one_image(arguments: argparse.Namespace, against: str) -> None:
+    """Raise InputError if two images are compared, by the option ``against``, with several copies at once."""
+    if (arguments.instances or 1) > 1:
+        raise InputError(HasNoEffect(f"--instances {arguments.instances}", option(against), REASONS["two images"]))
+
+
+def arms(arguments: argparse.Namespace, compared: Sequence[Arm], nodes: int = 1) -> list[Arm]:
+    """``compared`` and, where they are for several ranks, the baseline in one process: on all CPUs, and on one rank's.
 
     In weak scaling it is on one rank's alone. ``nodes`` train together, with so many ranks each; one process is on one
     of them. Raises InputError for what ``--nproc`` means nothing to.
@@ -88,17 +109,18 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
     require(arguments, nodes)
     ranks = arguments.nproc or 1
     if ranks * nodes == 1 or exchanges(arguments.workload or DEFAULT):  # one process exchanges nothing
-        return [*given]
-    one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, cpu_shares=1)
-    share = replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
+        return [*compared]
+    single = Arm(ONE_PROCESS, REFERENCE_PROFILE, compared[0].engine, ranks=1, cpu_shares=1)
+    share = replace(single, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
     if ranks == 1:
-        return [*given, one]
-    return [*given, share] if arguments.weak else [*given, one, share]
+        return [*compared, single]
+    return [*compared, share] if arguments.weak else [*compared, single, share]
 
 
 def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm], nodes: int = 1) -> float | None:
-    """Return what a training of several ranks usually takes; None for one process."""
-    return BUDGET_EACH_S * len(arms) if (arguments.nproc or 1) * nodes > 1 else None
+    """Return the usual budget of several ranks or instances; None for one process."""
+    several = (arguments.nproc or 1) * nodes > 1 or (arguments.instances or 1) > 1
+    return BUDGET_EACH_S * len(arms) if several else None
 
 
 def most(arguments: argparse.Namespace, arms: Iterable[Arm], nodes: int = 1) -> int:

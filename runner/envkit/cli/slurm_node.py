@@ -84,10 +84,13 @@ def main() -> int:
     atomic.make_private(place)
     earlier = node_status.read(place)
     tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
-    told = stage == node_tuning.CONFIRM and earlier is not None and (earlier.job, earlier.status) == (job, INTERRUPTED)
-    if told or tried or node_status.is_settled(settings.run_in(place)):  # or it was requeued, for another node's sake
+    was_interrupted = (
+        stage == node_tuning.CONFIRM and earlier is not None and (earlier.job, earlier.status) == (job, INTERRUPTED)
+    )
+    # or it was requeued, for another node's sake
+    if was_interrupted or tried or node_status.is_settled(settings.run_in(place)):
         print(f"envkit: {text(NothingLeft(node))}")
-        return INTERRUPTED if told else MEASURED
+        return INTERRUPTED if was_interrupted else MEASURED
     state = Outcome(job, time.time(), nodes=_nodes() if settings.joint else "")
     state.write(place)
     with _into(place / LOG):
@@ -206,32 +209,32 @@ def _require_kind(settings: Settings) -> None:
     """Raise InputError where a profile is not for this kind of node: the runner looks at its own node only."""
     facts = needs.known(cpu_facts())
     named = {arm.profile for arm in settings.study.arms} - {profile.TUNED}  # which is another on every node
-    for one in map(profile.load, sorted(named)):
-        found = needs.unmet(needs.of_kind(one.needs), facts)
-        if found is not None:
-            raise InputError(DoesNotApplyToNode(one.name, found[1]))
+    for named_profile in map(profile.load, sorted(named)):
+        unmet = needs.unmet(needs.of_kind(named_profile.needs), facts)
+        if unmet is not None:
+            raise InputError(DoesNotApplyToNode(named_profile.name, unmet[1]))
 
 
 def _require_same_nodes(folder: Path, here: str) -> None:
     """Raise InputError where the run of all nodes began on others than this job, which may have been requeued, has."""
     place = folder / TOGETHER
-    said = node_status.read(place)
-    if said is not None and said.nodes not in ("", here) and record.is_begun(place):
-        raise InputError(OtherNodesHere(here, said.nodes, ("envkit", "submit", "--resume", str(folder))))
+    status = node_status.read(place)
+    if status is not None and status.nodes not in ("", here) and record.is_begun(place):
+        raise InputError(OtherNodesHere(here, status.nodes, ("envkit", "submit", "--resume", str(folder))))
 
 
 def _listen() -> list[int]:
     """Take signals as the runner does, from the start on; returns the list that a near time limit is noted in."""
-    told: list[int] = []
+    signals: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        told.append(number)
+        signals.append(number)
         os.kill(os.getpid(), signal.SIGTERM)  # which waits where a worker is just being started
 
     signal.signal(NEARLY_OVER, pass_on)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, cli.interrupt)
-    return told
+    return signals
 
 
 @contextlib.contextmanager

@@ -16,14 +16,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit import __version__
 from envkit.bench import record
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
-from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
-from envkit.cli.arguments import count, duration, no_effect, node_names, option
+from envkit.cli import measuring, measuring_options, next_job, rank_options, submitted
+from envkit.cli.arguments import count, duration, is_quiet, no_effect, node_names, option
 from envkit.cli.ending import error
 from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
 from envkit.cli.messages import OptionAlone
@@ -46,9 +45,8 @@ from envkit.cli.submission_messages import (
 from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
-from envkit.cluster.slurm.follow import Followed, NotStarted, follow
+from envkit.cluster.slurm.follow import Followed, NotStarted, View, follow
 from envkit.cluster.slurm.settings import FILE_NAME, Settings
-from envkit.cluster.slurm.view import View
 from envkit.common import atomic, yamlfile
 from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
@@ -69,7 +67,7 @@ OF_JOB = ("partition", "time_limit", "sbatch", "start_within", "detach", "dry_ru
 # A network file system shows another machine's files after some seconds.
 FILES_PATIENCE_S = 10.0
 # Prints what a submission found, of which the last argument is the document that is kept; returns an exit status.
-Show = Callable[[Settings, Path, Sequence[NodeResult], dict[str, Any]], int]
+Show = Callable[[Settings, Path, Sequence[NodeResult], dict[str, object]], int]
 
 
 def add_arguments(parser: Parser, nodelist: str, together: str, nodes: str | None = None) -> None:
@@ -108,9 +106,9 @@ def add_job_options(parser: Parser, nodelist: str, nodes: str | None = None, adv
 
 
 def is_given(arguments: argparse.Namespace) -> bool:
-    """Whether a command that can measure here is to do so on nodes, or to go on there.
+    """Return whether a command that can measure here measures, or resumes, on nodes.
 
-    Raises InputError for options of a job that mean nothing here.
+    Raise InputError for options of a job without nodes.
     """
     if arguments.resume is not None:
         return record.is_submission(arguments.resume)
@@ -163,7 +161,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     with Record.create(folder) as opened:
         if settings.tuning:
             _begin_tuning(settings.tuning, folder)
-        first: dict[str, Any] = {"schema": record.SCHEMA, "kit_version": __version__, "command": sys.argv}
+        first: dict[str, object] = {"schema": record.SCHEMA, "kit_version": __version__, "command": sys.argv}
         events = [opened.append_sealed("submit", **first, settings=settings.to_json())]
         try:
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)
@@ -177,9 +175,9 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
         return _follow(settings, opened, job, arguments, show)
 
 
-def _begin_tuning(asked: TuningStudy, folder: Path) -> None:
+def _begin_tuning(tuning: TuningStudy, folder: Path) -> None:
     """Have what its nodes share. Raises InputError where they can't."""
-    atomic.write(folder / SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
+    atomic.write(folder / SPACE_FILE, yamlfile.content(Path(tuning.space)), private=True)
     try:
         storage_in(folder)
     except InputError:
@@ -215,7 +213,7 @@ def _resume(
         raise InputError(ResumedByAnother(str(arguments.resume), again))
     if not measuring.is_alone(arguments, first, free):
         settings = submitted.again(arguments, first, settings, make)
-    options = tuple(submitted.sbatch_option(given) for given in arguments.sbatch or ())
+    options = tuple(submitted.sbatch_option(word) for word in arguments.sbatch or ())
     settings = replace(
         settings,
         partition=arguments.partition or settings.partition,
@@ -229,7 +227,7 @@ def _resume(
         if job is not None:
             return _follow(settings, opened, job, arguments, show)  # it went on, or ended, while nobody looked
         results = collect(folder, settings, None)
-        settled = [one.name for one in results if one.settled]
+        settled = [node.name for node in results if node.settled]
         left = settings.runs - len(settled)
         if left <= 0:
             return _report(settings, folder, None, results, arguments, show, interrupted=False)
@@ -290,8 +288,8 @@ def _submit(
     batch = script.render(settings, folder, name, nodes, wanted, unwanted)
     settings.write(folder)  # again where it goes on: the file may have been edited
     atomic.write(folder / script.NAME, batch.encode(), private=True)
-    told = {"nodes": nodes, "wanted": [*wanted], "unwanted": [*unwanted], "out": {**out}}
-    opened.append("submitting", name=name, **told, script=batch)
+    fields = {"nodes": nodes, "wanted": [*wanted], "unwanted": [*unwanted], "out": {**out}}
+    opened.append("submitting", name=name, **fields, script=batch)
     try:
         path = folder / script.NAME
         job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
@@ -309,11 +307,11 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     folder = opened.path.parent
     go_on = _go_on(arguments, folder)
     if arguments.detach:
-        told = json.dumps({"job": job, "record": str(folder)})
-        print(told if arguments.json else text(Submitted(job, go_on)))
+        document = json.dumps({"job": job, "record": str(folder)})
+        print(document if arguments.json else text(Submitted(job, go_on)))
         return MEASURED
     interrupted = False
-    with View(quiet=output_options.is_quiet(arguments)) as view:
+    with View(quiet=is_quiet(arguments)) as view:
         try:
             followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
         except NotStarted as error:
@@ -358,7 +356,10 @@ def _left_out(folder: Path) -> dict[str, str]:
 
 
 def _collected(settings: Settings, folder: Path, followed: Followed, out: Mapping[str, str]) -> list[NodeResult]:
-    """What is in the folder, when its files have had time to come in sight; nodes that were left ``out`` are named."""
+    """Return the results in the folder, once a network file system has had time to show them.
+
+    Name the nodes that were left ``out``.
+    """
     end = time.monotonic() + FILES_PATIENCE_S
     while True:
         results = collect(folder, settings, followed)
@@ -383,11 +384,11 @@ def _report(
     document = collecting.document(folder, settings, followed, results)
     atomic.write(folder / SUMMARY, json.dumps(document).encode(), private=True)
     problem = _unfinished(settings, results, _go_on(arguments, folder), interrupted)
-    found = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
-    for one in table.problems(results):
-        print(f"envkit: {text(one)}", file=sys.stderr)
+    shown = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
+    for reason in table.problems(results):
+        print(f"envkit: {text(reason)}", file=sys.stderr)
     if status == MEASURED:
-        return found
+        return shown
     print(f"envkit: {text(problem)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status
 
@@ -398,4 +399,4 @@ def _unfinished(settings: Settings, results: Sequence[NodeResult], again: str, i
         return Interrupted(again)
     if settings.joint:
         return JointUnfinished(again)
-    return NodesUnfinished(sum(one.settled for one in results), settings.nodes, again)
+    return NodesUnfinished(sum(node.settled for node in results), settings.nodes, again)

@@ -79,32 +79,32 @@ def settings(arguments: argparse.Namespace) -> Settings:
     nodelist = named_nodes(arguments)
     nodes = 1 if fleet else of_job(arguments.nodes, nodelist)
     joint = nodes > 1 and arguments.nproc is not None
-    asked = _asked(arguments, engine, nodes if joint else 1)
+    study = _study(arguments, engine, nodes if joint else 1)
     if fleet:
         nodelist = nodelist or _all_nodes(partition(arguments))
         nodes = len(nodelist)
-    return replace(job(arguments, asked, nodes, nodelist), fleet=fleet, joint=joint)
+    return replace(job(arguments, study, nodes, nodelist), fleet=fleet, joint=joint)
 
 
-def job(arguments: argparse.Namespace, asked: Study, nodes: int, nodelist: Sequence[str]) -> Settings:
+def job(arguments: argparse.Namespace, study: Study, nodes: int, nodelist: Sequence[str]) -> Settings:
     """The settings of a job in which each of so many nodes has a run of its own."""
-    image, kind = asked.engine_options.image_file, ENGINES[asked.arms[0].engine].image_option
+    image, kind = study.engine_options.image_file, ENGINES[study.arms[0].engine].image_option
     return Settings(
         id=secrets.token_hex(4),
-        study=asked,
+        study=study,
         python=sys.executable,
         project=str(SOURCES),
         digest=apptainer.digest(Path(image), kind) if image else None,
         nodes=nodes,
         nodelist=tuple(nodelist),
         partition=partition(arguments),
-        minutes=_time_limit(arguments, asked),
-        options=tuple(sbatch_option(given) for given in arguments.sbatch or ()),
+        minutes=_time_limit(arguments, study),
+        options=tuple(sbatch_option(word) for word in arguments.sbatch or ()),
     )
 
 
 def again(
-    arguments: argparse.Namespace, first: Event, then: Settings, make: Callable[[argparse.Namespace], Settings]
+    arguments: argparse.Namespace, first: Event, earlier: Settings, make: Callable[[argparse.Namespace], Settings]
 ) -> Settings:
     """Return the settings that the command line makes here. Raise InputError if the record has others.
 
@@ -112,15 +112,15 @@ def again(
     --nodelist it adds the nodes, too: those in service when it began.
     """
     if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
-        whole = f"envkit {arguments.command} {'OPTIONS' if then.by == 'tune' else 'PROFILE OPTIONS'}"
-        raise resuming.no_seal(arguments.resume, first, whole)
-    if not arguments.profile and then.by in ("submit", "fleet"):
+        command_line = f"envkit {arguments.command} {'OPTIONS' if earlier.by == 'tune' else 'PROFILE OPTIONS'}"
+        raise resuming.no_seal(arguments.resume, first, command_line)
+    if not arguments.profile and earlier.by in ("submit", "fleet"):
         raise measuring.lacks_profile(arguments, NeedsProfile(arguments.command), "submit")
-    made = replace(make(arguments), id=then.id)
+    made = replace(make(arguments), id=earlier.id)
     if made.fleet and not arguments.nodelist:
-        made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
-    then = replace(then, **{name: getattr(made, name) for name in OF_THE_QUEUE})
-    resuming.require_same(arguments.resume, first, resuming.differences(then.to_json(), made.to_json()))
+        made = replace(made, nodes=earlier.nodes, nodelist=earlier.nodelist)
+    earlier = replace(earlier, **{name: getattr(made, name) for name in OF_THE_QUEUE})
+    resuming.require_same(arguments.resume, first, resuming.differences(earlier.to_json(), made.to_json()))
     return made
 
 
@@ -128,7 +128,7 @@ def engine_on_nodes(arguments: argparse.Namespace) -> str:
     """Return what starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
     engine = arguments.engine or "local"
     step.require_engine(engine)
-    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
+    engines.require_options(engine_options.from_arguments(arguments), OPTIONS[engine], [engine])
     return engine
 
 
@@ -141,7 +141,7 @@ def partition(arguments: argparse.Namespace) -> str | None:
     return arguments.partition or os.environ.get("SBATCH_PARTITION")
 
 
-def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Study:
+def _study(arguments: argparse.Namespace, engine: str, nodes: int) -> Study:
     """The settings of each node, or of all ``nodes`` together: files in it have names that mean the same on every
     node.
     """
@@ -156,14 +156,14 @@ def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Study:
                 raise InputError(OwnRanks(arm.profile, arm.ranks))
         arms = rank_options.arms(arguments, arms, nodes)
         loaded += arms[len(loaded) :]
-    asked = measuring_options.study(
+    study = measuring_options.study(
         arguments, title, loaded, rank_options.budget_s(arguments, arms, nodes if arguments.nproc else 1)
     )
-    asked = replace(asked, nodes=nodes)
-    requirements.require(asked)
-    most = max(arm.ranks or asked.ranks for arm in loaded) * nodes
+    study = replace(study, nodes=nodes)
+    requirements.require(study)
+    most = max(arm.ranks or study.ranks for arm in loaded) * nodes
     rank_options.require_backend(arguments.backend, most)
-    return anywhere(arguments, replace(asked, arms=tuple(arms)))
+    return anywhere(arguments, replace(study, arms=tuple(arms)))
 
 
 def anywhere_named(profiles: Sequence[str]) -> list[str]:
@@ -171,13 +171,13 @@ def anywhere_named(profiles: Sequence[str]) -> list[str]:
     return [profile.anywhere(name) for name in profiles]
 
 
-def anywhere(arguments: argparse.Namespace, asked: Study) -> Study:
+def anywhere(arguments: argparse.Namespace, study: Study) -> Study:
     """The same with names of image and data that mean the same on every node."""
-    options = asked.engine_options
-    kind = ENGINES[asked.arms[0].engine].image_option
+    options = study.engine_options
+    kind = ENGINES[study.arms[0].engine].image_option
     if kind in IMAGE_FILES:
         options = replace(options, **{kind: str(Path(options.image_file or IMAGE_FILES[kind]).absolute())})
-    return replace(asked, engine_options=options, data=_data(arguments, asked))
+    return replace(study, engine_options=options, data=_data(arguments, study))
 
 
 def _require_samples(arguments: argparse.Namespace) -> None:
@@ -190,11 +190,11 @@ def _require_samples(arguments: argparse.Namespace) -> None:
 
 def say_of_few_blocks(settings: Settings) -> None:
     """Say, before anything is measured, that so few blocks can give no verdict: of a run, or of all nodes together."""
-    asked, least = settings.study, type_verdict.MIN_BLOCKS
+    study, least = settings.study, type_verdict.MIN_BLOCKS
     if settings.runs == 1 and not settings.profiles:
-        measuring.say_of_few_blocks(located(asked, asked.data or ""))
-    elif 0 < asked.stopping.blocks < least:
-        print(text(NoVerdictOfNode(asked.stopping.blocks, least)), file=sys.stderr)
+        measuring.say_of_few_blocks(located(study, study.data or ""))
+    elif 0 < study.stopping.blocks < least:
+        print(text(NoVerdictOfNode(study.stopping.blocks, least)), file=sys.stderr)
 
 
 def of_job(nodes: int | None, named: Sequence[str]) -> int:
@@ -206,7 +206,7 @@ def of_job(nodes: int | None, named: Sequence[str]) -> int:
 
 def _all_nodes(partition: str | None) -> list[str]:
     """All nodes of the partition that are in service; what is said of the others is printed."""
-    return in_service([*dict.fromkeys(host for one in _chosen(partition) for host in hosts(one.hosts))])[0]
+    return in_service([*dict.fromkeys(host for chosen in _chosen(partition) for host in hosts(chosen.hosts))])[0]
 
 
 def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -215,36 +215,36 @@ def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     Raise InputError if there are only others.
     """
     out = client.out_of_service(names)
-    alike = {said: [name for name in names if out.get(name) == said] for said in sorted({*out.values()})}
-    left_out = tuple(OutOfService(table.named(those), said) for said, those in alike.items())
+    alike = {reason: [name for name in names if out.get(name) == reason] for reason in sorted({*out.values()})}
+    left_out = tuple(OutOfService(table.named(those), reason) for reason, those in alike.items())
     left = [name for name in names if name not in out]
     if not left:
         raise InputError(NoneInService(left_out))
-    for one in left_out:
-        print(f"envkit: {text(LeftOutNodes(one))}", file=sys.stderr)
+    for group in left_out:
+        print(f"envkit: {text(LeftOutNodes(group))}", file=sys.stderr)
     return left, out
 
 
-def _data(arguments: argparse.Namespace, asked: Study) -> str | None:
-    """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
+def _data(arguments: argparse.Namespace, study: Study) -> str | None:
+    """Return where the data are. Look here: nodes often reach no network and would fall back on synthetic data.
 
-    None for a workload that makes its own, and for a user's command.
+    None for a workload that makes its own data, and for a user's command.
     """
-    if asked.user_command:
+    if study.user_command:
         return None
-    if arguments.dry_run and not get(asked.workload).generated:
-        return asked.data or "DATA"
-    location = requirements.data(asked).location
+    if arguments.dry_run and not get(study.workload).generated:
+        return study.data or "DATA"
+    location = requirements.data(study).location
     return None if location == GENERATED else location
 
 
-def _time_limit(arguments: argparse.Namespace, asked: Study) -> int | None:
+def _time_limit(arguments: argparse.Namespace, study: Study) -> int | None:
     """In minutes, as Slurm counts. None, for the partition's own, where nobody knows how long it takes."""
     if arguments.time_limit is not None:
         return in_minutes(arguments.time_limit)
-    if asked.epochs or asked.stopping.blocks or asked.user_command:
+    if study.epochs or study.stopping.blocks or study.user_command:
         return None
-    return in_minutes(asked.stopping.budget_s * SLACK + BEGIN_AND_END_S)
+    return in_minutes(study.stopping.budget_s * SLACK + BEGIN_AND_END_S)
 
 
 def in_minutes(seconds: float) -> int:
@@ -252,23 +252,23 @@ def in_minutes(seconds: float) -> int:
     return math.ceil(seconds / 60)
 
 
-def sbatch_option(given: str) -> str:
-    """Return ``given``, such as ``account=physics``. Raise InputError for what the script sets, and for no option."""
-    name = given.partition("=")[0]
-    if not name.replace("-", "").isalnum() or name.startswith("-") or not given.isprintable():
-        raise InputError(BadSbatchOption(given))
+def sbatch_option(word: str) -> str:
+    """Return ``word``, such as ``account=physics``. Raise InputError for what the script sets, and for no option."""
+    name = word.partition("=")[0]
+    if not name.replace("-", "").isalnum() or name.startswith("-") or not word.isprintable():
+        raise InputError(BadSbatchOption(word))
     if name in SET_BY_SCRIPT:
-        raise InputError(SetByScript(given, name, OF_THE_JOB.get(name)))
-    return given
+        raise InputError(SetByScript(word, name, OF_THE_JOB.get(name)))
+    return word
 
 
 def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
     """Raise InputError for a partition, or nodes of these ``names``, that the cluster does not have."""
     chosen = _chosen(wanted.partition)
-    most = max(chosen, key=lambda one: one.nodes)
+    most = max(chosen, key=lambda partition: partition.nodes)
     if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
         raise InputError(TooManyNodes(wanted.nodes, most.name, most.nodes, most.hosts))
-    there = {host for one in chosen for host in hosts(one.hosts)} if names else set()
+    there = {host for partition in chosen for host in hosts(partition.hosts)} if names else set()
     for name in names:
         if name not in there:
             raise InputError(UnknownNode(most.name, name, most.hosts))
@@ -281,9 +281,9 @@ def default_partition() -> str:
 
 def _chosen(named: str | None) -> list[Partition]:
     """Return the partitions of that name, or the cluster's default. Raise InputError if it is missing."""
-    known = {one.name: one for one in client.partitions()}
+    known = {candidate.name: candidate for candidate in client.partitions()}
     if named is None:
-        default = [one for one in known.values() if one.default]
+        default = [candidate for candidate in known.values() if candidate.default]
         if not default:
             raise InputError(NoDefaultPartition(tuple(known)))
         return default

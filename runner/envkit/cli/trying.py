@@ -20,7 +20,7 @@ def problems(job: Job, quiet: bool) -> dict[str, Message]:
     TooShort as soon as it is known that the budget has far too little room for those that are left.
     """
     room.require(job.study)
-    found: dict[str, Message] = {}
+    reasons: dict[str, Message] = {}
     took_s: list[float] = []
     with Progress(0.0, quiet=quiet) as progress:
         for arm in job.study.arms:
@@ -30,19 +30,19 @@ def problems(job: Job, quiet: bool) -> dict[str, Message]:
             if reason is not None and arm == job.study.reference:
                 return {}
             if reason is not None:
-                found[arm.name] = reason
+                reasons[arm.name] = reason
             if len(took_s) > 1:
-                room.require(job.study, took_s, len(job.study.arms) - len(found))
-    return found
+                room.require(job.study, took_s, len(job.study.arms) - len(reasons))
+    return reasons
 
 
 def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
     """Return why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
-    found, seconds = _found(job, arm)
-    return None if found is None else private_values.of_message(found, job.kept, job.inherited), seconds
+    reason, seconds = _worker_problem(job, arm)
+    return None if reason is None else private_values.of_message(reason, job.kept, job.inherited), seconds
 
 
-def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
+def _worker_problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
     outcome = job.engines[arm.engine].run(job.launch(arm, requests.of_first(job.study, arm)))
     document, problem = parse_sample(outcome, (), job.study.options)
     if document is None:
@@ -52,11 +52,11 @@ def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
         is_quoted = printed is not None and failed is not None and _quotes(failed, printed)
         return TrialFailed(job.explained(problem), None if is_quoted else printed), outcome.seconds
     checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.given)
-    missed = next((one for one in checks if not one.holds), None)
+    missed = next((setting for setting in checks if not setting.holds), None)
     if missed is None:
         return None, outcome.seconds
-    expected, seen = observed.shown(missed.expected), observed.seen(missed.seen)
-    return TrialNotInEffect(missed.key, expected, seen), outcome.seconds
+    expected, observed_value = observed.shown(missed.expected), observed.seen(missed.seen)
+    return TrialNotInEffect(missed.key, expected, observed_value), outcome.seconds
 
 
 def _quotes(message: Message, line: str) -> bool:

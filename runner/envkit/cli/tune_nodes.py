@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.engine_facts import machine_kind
 from envkit.analysis.result import Comparison
@@ -28,8 +27,8 @@ from envkit.profiles import places, profile
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import terminal
+from envkit.report.commands import digest
 from envkit.report.parts import Row
-from envkit.report.reproduce import digest
 from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion, confirm, destination, profile_file, space, space_file
 from envkit.tuning import conclusion_messages as labels
@@ -51,32 +50,32 @@ def settings(arguments: argparse.Namespace) -> Settings:
     named = submitted.partition(arguments)
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
     default = places.local_folder() / f"{name}-{profile.TUNED}.yaml"
-    asked = tune_options.asked(arguments, default)
-    destination.require(Path(asked.profile))
-    trained = submitted.anywhere(arguments, replace(asked.study, nodes=1))
+    tuning = tune_options.tuning(arguments, default)
+    destination.require(Path(tuning.profile))
+    trained = submitted.anywhere(arguments, replace(tuning.study, nodes=1))
     requirements.require(trained)
     workload = None if trained.user_command else trained.workload
-    rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.ranks)
+    rank_options.require_searched(space_file.read(Path(tuning.space)), workload, trained.options, trained.ranks)
     budget_s = arguments.budget or BUDGET_S
     trained = trained.with_arms([replace(trained.arms[0], engine=engine)]).with_stopping(budget_s=budget_s)
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
-    sha256 = require_space(Path(asked.space), None)
-    return replace(job, tuning=replace(asked, study=trained, budget_s=budget_s, space_sha256=sha256))
+    sha256 = require_space(Path(tuning.space), None)
+    return replace(job, tuning=replace(tuning, study=trained, budget_s=budget_s, space_sha256=sha256))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Submit, or go on with a submission; returns the exit status."""
 
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         return _show(settings, folder, results, document, arguments.json)
 
     return submission.run(arguments, show, settings=settings)
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What the nodes have found: ``shipped`` is the best shipped profile, if one competed."""
+class _Outcome:
+    """The profile that the nodes recommend. ``shipped`` is the best shipped profile, if one competed."""
 
     decision: Decision
     shipped: str | None
@@ -85,46 +84,46 @@ class _Found:
 
 
 def _show(
-    settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any], as_json: bool
+    settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object], as_json: bool
 ) -> int:
     """Judge what the nodes have confirmed so far, write the profile, and say so."""
     assert settings.tuning is not None, "only a tuning is shown so"
-    found = _found(settings, folder, results)
-    if found is None:
+    outcome = _outcome(settings, folder, results)
+    if outcome is None:
         return end_with(NothingConfirmed(), FAILED, as_json, {"submission": document})
-    path, best = Path(settings.tuning.profile), found.decision.recommended
+    path, best = Path(settings.tuning.profile), outcome.decision.recommended
     of_nodes = node_tuning.records(folder)
     store = merged(of_nodes)
     tried = {entry.shipped for entry in store.entries.values()}
     first = of_nodes[0][0]
     assert isinstance(first, Beginning), "a tuning's record begins with it"
     untried = [name for shipped in first.shipped if (name := str(shipped.profile["name"])) not in tried]
-    written = _write(found, untried, folder, path)
+    written = _write(outcome, untried, folder, path)
     if as_json:
         print(json.dumps({
-            "submission": document, "best": best, "best_shipped": found.shipped, "verdict": found.verdict.to_json(),
+            "submission": document, "best": best, "best_shipped": outcome.shipped, "verdict": outcome.verdict.to_json(),
             "written": None if written.stays else str(path), "candidates": len(store.entries),
             "earlier": str(written.earlier) if written.earlier else None, "search_s": round(store.spent_s, 3),
             "shipped_not_tried": untried,
         }))  # fmt: skip
         return MEASURED
     out = terminal.console()
-    rows = type_wording.rows(found.verdict)
+    rows = type_wording.rows(outcome.verdict)
     terminal.items(out, rows, width=max(conclusion.LABEL, *(len(row.label) + 2 for row in rows)))
     conclusion.show_search(store, [], [], out, untried, details=True)
-    shown = [Row(labels.WRITTEN, conclusion.advice(found.decision, found.shipped, path, written), whole=True)]
-    if found.decision.is_better and not written.stays:
+    shown = [Row(labels.WRITTEN, conclusion.advice(outcome.decision, outcome.shipped, path, written), whole=True)]
+    if outcome.decision.is_better and not written.stays:
         default = path.parent == places.local_folder()
-        shown += conclusion.usage(found.verdict.result.study, profile.TUNED if default else str(path))
+        shown += conclusion.usage(outcome.verdict.result.study, profile.TUNED if default else str(path))
     records = labels.RecordsOfNodes(str(short(folder)))
     terminal.items(out, [*shown, Row(labels.RECORD, records, whole=True)])
     return MEASURED
 
 
-def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Found | None:
+def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Outcome | None:
     assert settings.tuning is not None, "only a tuning finds a profile"
     chosen = node_tuning.chosen(folder)
-    places = {one.name: settings.run_in(folder / one.name) for one in results if one.result}
+    places = {node.name: settings.run_in(folder / node.name) for node in results if node.result}
     if chosen is None or not places:
         return None
     entries = {entry.number: entry for entry in chosen.candidates}
@@ -134,7 +133,11 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
         return None
     tuned_one, shipped_one = (_comparison(verdict, arm) for arm in (confirm.TUNED, shipped or ""))
     versus = verdict.versus.speedup if verdict.versus else None
-    faster = [one.arm for one in (tuned_one, shipped_one) if one is not None and one.verdict == Verdict.FASTER]
+    faster = [
+        comparison.arm
+        for comparison in (tuned_one, shipped_one)
+        if comparison is not None and comparison.verdict == Verdict.FASTER
+    ]
     refused = tuple(arm for arm in faster if arm in verdict.wrong)
     won = {*faster} - {*refused}
     best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
@@ -147,32 +150,35 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
         raise InputError(ChoiceNotShipped(str(folder), str(shipped)))
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
-    return _Found(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
+    return _Outcome(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
 
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
     """The figures of an arm on the type of nodes, in the shape of one machine's."""
-    found = verdict.found.get(arm)
-    return None if found is None else Comparison(arm, found.speedup.verdict, found.speedup, load=verdict.load)
+    comparison = verdict.found.get(arm)
+    if comparison is None:
+        return None
+    return Comparison(arm, comparison.speedup.verdict, comparison.speedup, load=verdict.load)
 
 
-def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> Written:
+def _write(outcome: _Outcome, untried: Sequence[str], folder: Path, path: Path) -> Written:
     """Put the profile into place, with what proves it. Raise InputError if it can't be written."""
-    verdict = found.verdict
+    verdict = outcome.verdict
     first = record.first(folder / verdict.nodes[0] / record.CONFIRMATION, "run")
-    seen = next(iter(first["engines"].values()))["inspection"]
-    title = text(TunedTitle(NODES, found.profile.title))
-    made = replace(found.profile, title=title, cpu=seen["fingerprint"]["cpu_model"])
+    inspection = next(iter(first["engines"].values()))["inspection"]
+    title = text(TunedTitle(NODES, outcome.profile.title))
+    made = replace(outcome.profile, title=title, cpu=inspection["fingerprint"]["cpu_model"])
     if verdict.result.study.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
         made = replace(made, ranks=verdict.result.study.ranks)
     machine = f"{type_wording.counted(verdict.nodes)} of {verdict.kind}"
-    why = conclusion.reason(found.decision, first["time"], machine, found.shipped, untried)
+    why = conclusion.reason(outcome.decision, first["time"], machine, outcome.shipped, untried)
     places = [folder / name / part for name in verdict.nodes for part in ("", record.CONFIRMATION)]
     evidence = {
-        "profile": path.stem, "best": found.decision.recommended, "best_shipped": found.shipped, **verdict.to_json(),
+        "profile": path.stem, "best": outcome.decision.recommended, "best_shipped": outcome.shipped,
+        **verdict.to_json(),
         "records": {str(place / record.FILE_NAME): digest(place) for place in places},
-        profile_file.MACHINE: machine_kind(seen),
+        profile_file.MACHINE: machine_kind(inspection),
     }  # fmt: skip
     made = profile_file.explained(made, why, RecordsIn(str(folder.resolve())))
     content = profile_file.content(made, path)
-    return destination.write(path, content, evidence, replaces=found.decision.is_better)
+    return destination.write(path, content, evidence, replaces=outcome.decision.is_better)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.arms import Arm
 from envkit.bench.study import REFERENCE_PROFILE
@@ -26,7 +25,7 @@ NUMERICS = ("same", "any")
 # Rounds of --exhaustive.
 GRID_BLOCKS = 6
 # Options of other commands that measure, which a tuning does not have.
-NOT_HERE: dict[str, Any] = {
+NOT_HERE: dict[str, object] = {
     "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "force": False,
     "allow_unknown": False,
 }  # fmt: skip
@@ -84,7 +83,7 @@ def require(arguments: argparse.Namespace) -> None:
         raise InputError(no_effect("--budget", "--exhaustive", "--blocks"))
 
 
-def asked(arguments: argparse.Namespace, default: Path) -> TuningStudy:
+def tuning(arguments: argparse.Namespace, default: Path) -> TuningStudy:
     """Return what the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
     require(arguments)
     rank_options.require(arguments)

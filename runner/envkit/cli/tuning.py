@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit import __version__
 from envkit.bench import batch_split, early_checks, record, requirements, resuming, seal
@@ -23,12 +22,13 @@ from envkit.bench.prepare import Prepared, located
 from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.cli import measuring, rank_options
 from envkit.messages import Message, from_json
 from envkit.profiles import places
 from envkit.profiles import profile as profiles
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.tuning import profile_file, session, space_file
 from envkit.tuning import shipped as shipped_profiles
@@ -39,43 +39,45 @@ from envkit.tuning.shared_trials import Peers
 from envkit.tuning.space import Space
 from envkit.tuning.study import Settings, TuningStudy, lengths
 
+# Writes the first event of a record.
+Begin = Callable[[Record, Job], Event]
 SHIPPED_FOLDER = places.PROFILE_FOLDER
 # Fields of a tuning's first event that must be equal if its command is given again.
 INTENT = ("settings", "space", "space_sha256", "study", "baseline", "shipped", "left_out_profiles")
 
 
-def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], context: ExecutionContext) -> None:
+def require_same_tuning(folder: Path, first: Event, fields: Event, context: ExecutionContext) -> None:
     """Raise InputError if the ``fields`` found here differ from ``first``, the first event of the record.
 
     The file to write the profile to may differ.
     """
     with record.reading(folder):
-        then = {name: first[name] for name in INTENT}
-        then["settings"] = {**then["settings"], "profile": fields["settings"]["profile"]}
+        recorded_intent = {name: first[name] for name in INTENT}
+        recorded_intent["settings"] = {**recorded_intent["settings"], "profile": fields["settings"]["profile"]}
         kept = sorted(first["allowed_variables"])
-        then["study"] = resuming.without_folder(then["study"])
-    now = {**{name: fields[name] for name in INTENT}, "study": resuming.without_folder(fields["study"])}
-    found = resuming.differences(then, now)
-    found += resuming.differences(kept, sorted(context.kept), "kept variables")
-    resuming.require_same(folder, first, found)
+        recorded_intent["study"] = resuming.without_folder(recorded_intent["study"])
+    intent = {**{name: fields[name] for name in INTENT}, "study": resuming.without_folder(fields["study"])}
+    different = resuming.differences(recorded_intent, intent)
+    different += resuming.differences(kept, sorted(context.kept), "kept variables")
+    resuming.require_same(folder, first, different)
     require_same_machine(folder, first, context.seen)
     if seal.is_good(first):  # another user's digests tell nothing
         require_same_values(folder, first, context.kept)
 
 
-def require_early(asked: TuningStudy, output: Path | None) -> None:
+def require_early(tuning: TuningStudy, output: Path | None) -> None:
     """Raise InputError for what can be told wrong before anything starts; ``output`` is the folder for the record."""
-    wanted = asked.study
-    _require(asked)
+    wanted = tuning.study
+    _require(tuning)
     early_checks.require(wanted, output)
-    if not asked.blocks:  # the baseline and what is found, compared in a confirmation
-        early_checks.require_time(wanted.with_stopping(budget_s=asked.budget_s), 2)
+    if not tuning.blocks:  # the baseline and what is found, compared in a confirmation
+        early_checks.require_time(wanted.with_stopping(budget_s=tuning.budget_s), 2)
 
 
-def _require(asked: TuningStudy) -> Space:
+def _require(tuning: TuningStudy) -> Space:
     """Return the space to search. Raise InputError where it can't be searched by what is to be trained."""
-    space = space_file.read(Path(asked.space))
-    wanted = asked.study
+    space = space_file.read(Path(tuning.space))
+    wanted = tuning.study
     trained = None if wanted.user_command else wanted.workload
     requirements.require_modes(wanted.own_workloads, wanted.options)
     most = rank_options.require_searched(space, trained, wanted.options, wanted.ranks)
@@ -84,15 +86,15 @@ def _require(asked: TuningStudy) -> Space:
     return space
 
 
-def first_event(asked: TuningStudy) -> tuple[dict[str, Any], ExecutionContext]:
+def first_event(tuning: TuningStudy) -> tuple[Event, ExecutionContext]:
     """The fields of a record's first event, found by looking at this machine. Raises InputError."""
-    space = _require(asked)
-    space_sha256 = session.require_space(Path(asked.space), asked.space_sha256)
-    wanted, numerics = asked.study, asked.numerics
+    space = _require(tuning)
+    space_sha256 = session.require_space(Path(tuning.space), tuning.space_sha256)
+    wanted, numerics = tuning.study, tuning.numerics
     how, engine = wanted.options, wanted.arms[0].engine
     trained = None if wanted.user_command else wanted.workload
-    given = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
-    context = execution_context(wanted, [*session.prefix_commands(space, given), *requirements.tools(how)])
+    shipped_files = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
+    context = execution_context(wanted, [*session.prefix_commands(space, shipped_files), *requirements.tools(how)])
     requirements.require_in(context.seen, wanted.own_workloads, how)
     requirements.require_gpus(context.seen, wanted.ranks, how)
     requirements.require_room(context.seen, wanted.ranks)
@@ -103,13 +105,13 @@ def first_event(asked: TuningStudy) -> tuple[dict[str, Any], ExecutionContext]:
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
     shipped, left_out = (
         ([], [])
-        if asked.space_only
+        if tuning.space_only
         else shipped_profiles.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
-    require_candidates(narrowed, baseline, inspection, one_by_one=asked.blocks > 0, alone=not shipped)
+    require_candidates(narrowed, baseline, inspection, one_by_one=tuning.blocks > 0, alone=not shipped)
     data = requirements.data(wanted)
     study, steps = lengths(located(wanted, data.location))
-    settings = Settings(asked.budget_s, study.seed or 0, numerics, asked.blocks, steps, asked.profile)
+    settings = Settings(tuning.budget_s, study.seed or 0, numerics, tuning.blocks, steps, tuning.profile)
     fields = {
         "schema": record.SCHEMA,
         "kit_version": __version__,
@@ -122,9 +124,10 @@ def first_event(asked: TuningStudy) -> tuple[dict[str, Any], ExecutionContext]:
         "data_source": data.source.to_json(),
         "baseline": baseline.to_json(),
         "shipped": [
-            {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()} for one in shipped
+            {"profile": profile_file.to_json(candidate.profile), "environment": candidate.environment.to_json()}
+            for candidate in shipped
         ],
-        "left_out_profiles": [one.to_json() for one in left_out],
+        "left_out_profiles": [reason.to_json() for reason in left_out],
         "removed_variables": context.removed,
         "allowed_variables": seal.value_digests(context.kept, context.kept),
     }
@@ -162,12 +165,12 @@ def session_of(
         return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
-def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, Any]) -> Any:
+def _begin(context: ExecutionContext, data_source: Message, inspection: Inspection) -> Begin:
     """Writes the first event of the confirmation's record."""
 
     def begin(opened: Record, job: Job) -> Event:
-        inside = [(one, of_rank(inspection, one.ranks)) for one in job.environments.values()]
-        found = preflight(inside, force=True)
-        return begin_record(opened, Prepared(job, context, data_source, found), measuring.results())
+        inside = [(environment, of_rank(inspection, environment.ranks)) for environment in job.environments.values()]
+        findings = preflight(inside, force=True)
+        return begin_record(opened, Prepared(job, context, data_source, findings), measuring.results())
 
     return begin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.bench.study import EVERY
 from envkit.cli.arguments import count, no_effect, option, options_given
@@ -40,6 +40,13 @@ NOT_WITH_IT = (
 )  # fmt: skip
 LONGEST_NAME = 60
 _SHOWN: set[tuple[str, UserCommand]] = set()
+
+
+class FolderOptions(TypedDict):
+    """Fields of UserCommand that say where each start takes place."""
+
+    in_place: bool
+    links: tuple[str, ...]
 
 
 def add_options(parser: Parser) -> None:
@@ -77,7 +84,7 @@ def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
                             "them")  # fmt: skip
 
 
-def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def folder_options(arguments: argparse.Namespace) -> FolderOptions:
     """Return these fields of UserCommand. Raise InputError if they don't go together."""
     if arguments.in_place and arguments.link:
         raise InputError(no_effect("--link", "--in-place"))
@@ -91,20 +98,20 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
     """
     if arguments.user_command is None:
         if not _is_file(arguments.workload):
-            for given in options_given(arguments, OPTIONS):
-                raise InputError(OptionAlone(given, "a command", "-- python train.py"))
+            for name in options_given(arguments, OPTIONS):
+                raise InputError(OptionAlone(name, "a command", "-- python train.py"))
             return None
-        for given in options_given(arguments, OPTIONS):
-            raise InputError(KeyOfFile(given, arguments.workload))
-        found = load(Path(arguments.workload))
-        _show(arguments.workload, found[1])
+        for name in options_given(arguments, OPTIONS):
+            raise InputError(KeyOfFile(name, arguments.workload))
+        training = load(Path(arguments.workload))
+        _show(arguments.workload, training[1])
     else:
         if arguments.workload is not None:
             raise InputError(TwoTrainings(arguments.workload))
-        found = _from_options(arguments)
-    for given in options_given(arguments, NOT_WITH_IT):
-        raise InputError(NotOfCommand(given, "--warmup-lines" if given == "--warmup-steps" else OPTIONS_OF_COMMAND))
-    return found
+        training = _from_options(arguments)
+    for name in options_given(arguments, NOT_WITH_IT):
+        raise InputError(NotOfCommand(name, "--warmup-lines" if name == "--warmup-steps" else OPTIONS_OF_COMMAND))
+    return training
 
 
 def _show(file: str, command: UserCommand) -> None:
@@ -115,7 +122,7 @@ def _show(file: str, command: UserCommand) -> None:
 
 
 def is_given(arguments: argparse.Namespace) -> bool:
-    """Whether it is a command of the user's own that is to be measured."""
+    """Return whether the options name a user's command to measure."""
     return arguments.user_command is not None or _is_file(arguments.workload)
 
 

@@ -54,38 +54,38 @@ def load(path: Path) -> tuple[str, UserCommand]:
     file = yamlfile.read(path, FILE)
     ownership.require_own(path)
     schema.validate(file, SCHEMA)
-    given = file.data
+    keys = file.data
     argv = _argv(file)
-    folder = Path(os.path.realpath(path.resolve().parent / given.get("folder", ".")))
+    folder = Path(os.path.realpath(path.resolve().parent / keys.get("folder", ".")))
     if not os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long, Path raises an exception
         raise file.error(("folder",), NoFolder(str(folder)))
-    metric, unit = given.get("metric"), given.get("unit")
+    metric, unit = keys.get("metric"), keys.get("unit")
     if metric is not None and (problem := metric_problem(metric, unit)):
         raise file.error(("metric",), BadMetric("metric:", metric, problem))
-    losses = given.get("loss_metric")
+    losses = keys.get("loss_metric")
     if losses is not None and (problem := losses_problem(losses)):
         raise file.error(("loss_metric",), BadMetric("loss_metric:", losses, problem))
-    has_no_steps = metric is not None or given.get("whole_command")
-    steps = None if has_no_steps else given.get("optimizer_steps", 0)
-    name = given.get("name", path.stem)
-    if given.get("in_place") and given.get("link"):
+    has_no_steps = metric is not None or keys.get("whole_command")
+    steps = None if has_no_steps else keys.get("optimizer_steps", 0)
+    name = keys.get("name", path.stem)
+    if keys.get("in_place") and keys.get("link"):
         raise file.error(("link",), KeysExclude("link", "in_place"))
-    place = {"in_place": given.get("in_place", False), "links": tuple(given.get("link", ()))}
+    place = {"in_place": keys.get("in_place", False), "links": tuple(keys.get("link", ()))}
     return name, UserCommand(argv, str(folder), metric, unit or "s", _left_out(file), losses, steps, **place)
 
 
 def _left_out(file: YamlFile) -> int:
     """Return how many readings, or steps of an optimizer, don't count. Raise InputError for keys that exclude that."""
-    given = file.data
-    if given.get("whole_command"):
+    keys = file.data
+    if keys.get("whole_command"):
         for key in ("metric", "optimizer_steps", "warmup_lines"):
-            if key in given:
+            if key in keys:
                 raise file.error((key,), KeysExclude(key, "whole_command"))
-    if "optimizer_steps" not in given:
-        return int(given.get("warmup_lines") or 0)
-    if "metric" in given:
+    if "optimizer_steps" not in keys:
+        return int(keys.get("warmup_lines") or 0)
+    if "metric" in keys:
         raise file.error(("optimizer_steps",), KeysExclude("optimizer_steps", "metric"))
-    warmup = given.get("warmup_lines", WARMUP_STEPS)
+    warmup = keys.get("warmup_lines", WARMUP_STEPS)
     if not warmup:
         raise file.error(("warmup_lines",), NoWarmupLines())
     return int(warmup)
@@ -117,11 +117,11 @@ def words(text: str) -> list[str]:
     bare = QUOTED.sub("''", text)
     if "\n" in bare:
         raise CommandError(SeveralLines())
-    if found := ASSIGNMENT.match(text) or OPERATOR.search(bare):
-        raise CommandError(ForAShell(found[0], QUOTE_IT))
+    if syntax := ASSIGNMENT.match(text) or OPERATOR.search(bare):
+        raise CommandError(ForAShell(syntax[0], QUOTE_IT))
     starts_one = any(Path(word).name in SHELLS for word in argv)  # which is given the text to read, and does so
-    if found := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
-        raise CommandError(ForAShell(found[0], SINGLE_QUOTES))
+    if syntax := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
+        raise CommandError(ForAShell(syntax[0], SINGLE_QUOTES))
     return argv
 
 
@@ -135,12 +135,12 @@ def _read_by_a_shell(quoted: re.Match[str]) -> str:
     return re.sub(r"\\.", "", quoted[0], flags=re.DOTALL) if quoted[0].startswith('"') else "''"
 
 
-def metric_problem(given: str, unit: str | None) -> Message | None:
+def metric_problem(pattern: str, unit: str | None) -> Message | None:
     """Return what is wrong with a metric, as a clause that follows it, or None. ``unit`` is the one that was given."""
-    if not given:
+    if not pattern:
         return IsEmpty(GIVE_PATTERN)
     try:
-        metric = parse(given)
+        metric = parse(pattern)
     except MetricError as error:
         return message_of(error)
     if unit is None and (other := metric.looks_like):
@@ -148,10 +148,10 @@ def metric_problem(given: str, unit: str | None) -> Message | None:
     return UnitOfClock() if metric.is_clock and unit is not None else None
 
 
-def losses_problem(given: str) -> Message | None:
+def losses_problem(pattern: str) -> Message | None:
     """Return what is wrong with a metric of losses, as a clause that follows it, or None."""
     try:
-        parse_losses(given)
+        parse_losses(pattern)
     except MetricError as error:
         return message_of(error)
     return None

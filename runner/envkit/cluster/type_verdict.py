@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envkit.analysis.load import Load, load
-from envkit.analysis.noise import disturbed_blocks
 from envkit.analysis.result import Result, conclude
 from envkit.bench import record
+from envkit.bench.events import OtherPrograms
 from envkit.bench.run import Run, read
 from envkit.bench.study import Study
 from envkit.cluster.fleet import comparability, slow
@@ -138,7 +138,8 @@ def _load(place: Path) -> Load | None:
         result = conclude(run)
         if any(one.without_interference for one in result.comparisons):
             return None
-        return load(run, result.study.arms, disturbed_blocks(run, result.study.arms))
+        samples = run.samples()
+        return load(samples, len({sample.block for sample in samples}), run.first(OtherPrograms))
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:

@@ -129,10 +129,10 @@ def _replace(place: Destination, content: bytes, mode: int) -> None:
 
 def _mode(old: os.stat_result | None, wanted: int | None) -> int:
     """Return the permissions of a new file. It keeps those of the old one if this user made that."""
-    own = stat.S_IMODE(old.st_mode) & 0o777 if old is not None and old.st_uid == os.geteuid() else None
+    kept = stat.S_IMODE(old.st_mode) & 0o777 if old is not None and old.st_uid == os.geteuid() else None
     if wanted is not None:
-        return wanted | ((own or 0) & KEPT_OF_PRIVATE)
-    return 0o666 & ~_umask() if own is None else own
+        return wanted | ((kept or 0) & KEPT_OF_PRIVATE)
+    return 0o666 & ~_umask() if kept is None else kept
 
 
 def _stream(place: Destination, path: Path, content: bytes) -> None:

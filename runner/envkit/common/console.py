@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import IO
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, HighlighterType, JustifyMethod, OverflowMethod, RenderableType
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 from envkit.common.output import terminal_of
@@ -22,15 +23,35 @@ class HarmlessConsole(Console):
     @property
     def file(self) -> IO[str]:
         """The terminal itself, or what is in its place: colours are control characters too."""
-        return terminal_of(super().file)  # type: ignore[no-any-return]
+        return terminal_of(super().file)
 
     @file.setter
     def file(self, new: IO[str]) -> None:
         self._file = new
 
-    def render_str(self, text: str, **options: Any) -> Text:
+    def render_str(
+        self,
+        text: str,
+        *,
+        style: str | Style = "",
+        justify: JustifyMethod | None = None,
+        overflow: OverflowMethod | None = None,
+        emoji: bool | None = None,
+        markup: bool | None = None,
+        highlight: bool | None = None,
+        highlighter: HighlighterType | None = None,
+    ) -> Text:
         """Return ``text`` with its escapes, so that columns of tables become wide enough for these."""
-        return super().render_str(harmless(text), **options)
+        return super().render_str(
+            harmless(text),
+            style=style,
+            justify=justify,
+            overflow=overflow,
+            emoji=emoji,
+            markup=markup,
+            highlight=highlight,
+            highlighter=highlighter,
+        )
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         if isinstance(renderable, Text):  # before it is broken into lines: an escape takes room, what it is of none

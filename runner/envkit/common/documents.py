@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from envkit.common.file_messages import (
@@ -44,11 +44,16 @@ def values(content: bytes) -> int:
     return content.count(b",") + content.count(b"[") + content.count(b"{") + 1
 
 
-def _parsed(content: bytes, **how: Any) -> Any:
+def _parsed(
+    content: bytes,
+    object_pairs_hook: Callable[[list[tuple[str, object]]], object] | None = None,
+    parse_constant: Callable[[str], object] | None = None,
+) -> object:
     if len(content) > MOST_VALUES and values(content) > MOST_VALUES:
         raise BadDocument(ManyValues(MOST_VALUES))
     try:
-        found = json.loads(content.removeprefix(codecs.BOM_UTF8).decode("utf-8"), **how)
+        text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+        document = json.loads(text, object_pairs_hook=object_pairs_hook, parse_constant=parse_constant)
     except UnicodeDecodeError as error:
         raise BadDocument(NotUtf8Json(error.start, f"0x{error.object[error.start]:02x}")) from None
     except json.JSONDecodeError as error:
@@ -59,30 +64,30 @@ def _parsed(content: bytes, **how: Any) -> Any:
         raise BadDocument(LongNumber()) from None
     except RecursionError:
         raise BadDocument(JsonTooDeep(DEEPEST)) from None
-    if content.count(b"[") + content.count(b"{") > DEEPEST and is_deeper(found, DEEPEST):
+    if content.count(b"[") + content.count(b"{") > DEEPEST and is_deeper(document, DEEPEST):
         raise BadDocument(JsonTooDeep(DEEPEST))
-    return found
+    return document
 
 
-def is_deeper(found: Any, levels: int) -> bool:
+def is_deeper(document: object, levels: int) -> bool:
     """Return whether lists and objects are nested in more than so many ``levels``."""
-    inside = [found] if type(found) in (dict, list) else []
+    level = [document] if isinstance(document, dict | list) else []
     for _ in range(levels):
-        inside = [
+        level = [
             inner
-            for one in inside
-            for inner in (one.values() if type(one) is dict else one)
-            if type(inner) in (dict, list)
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
         ]
-    return bool(inside)
+    return bool(level)
 
 
-def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counted = Counter(name for name, _ in pairs)
-        raise BadDocument(TwiceInJson(next(name for name, times in counted.items() if times > 1)))
-    return found
+def _each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        raise BadDocument(TwiceInJson(next(name for name, times in counts.items() if times > 1)))
+    return document
 
 
 def _refuse(text: str) -> NoReturn:

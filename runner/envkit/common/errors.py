@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from envkit.messages import Message, MessageError
 
@@ -23,6 +22,6 @@ class InputError(MessageError):
     ``document`` is what --json prints beside the error, if something was found before it.
     """
 
-    def __init__(self, message: Message, document: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, message: Message, document: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
         self.document = document

@@ -40,15 +40,15 @@ def machine_lock() -> Iterator[None]:
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         raise InputError(UnusableLock(str(path), NO_LOCK))
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(_locked(descriptor, found)) from None
+        raise InputError(_locked(descriptor, status)) from None
     except OSError as error:  # a file system without locks
         raise InputError(NoLocks(str(path), str(error.strerror))) from None
     os.ftruncate(descriptor, 0)
@@ -59,8 +59,8 @@ def _locked(descriptor: int, lock: os.stat_result) -> Locked:
     """Return who holds the lock: by the kernel's own list or, where that does not show it, by what the file says."""
     process = _holder(lock)
     if process is None:
-        said = os.pread(descriptor, 20, 0).strip()
-        return Locked(said.decode() if said.isdigit() else None)  # anybody can write there
+        content = os.pread(descriptor, 20, 0).strip()
+        return Locked(content.decode() if content.isdigit() else None)  # anybody can write there
     try:
         user = Path("/proc", process).stat().st_uid
     except OSError:  # which hides other users' processes

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import Any, BinaryIO, TextIO
+from collections.abc import Iterable
+from typing import IO, BinaryIO, TextIO
 
 from envkit.common.printable import harmless
 
@@ -24,12 +25,13 @@ class Writer:
         self.terminal.write(harmless(text))
         return len(text)
 
-    def writelines(self, lines: Any) -> None:
+    def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.write(line)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.terminal, name)
+    def __getattr__(self, name: str) -> object:
+        attribute: object = getattr(self.terminal, name)
+        return attribute
 
 
 def guard() -> None:
@@ -60,10 +62,13 @@ def write_to_device(device: BinaryIO, content: bytes) -> None:
     device.write(harmless(content.decode(errors="backslashreplace")).encode() if device.isatty() else content)
 
 
-def terminal_of(stream: Any) -> Any:
-    """Return the terminal behind the writer ``stream``, for what makes colours and checks its text itself."""
+def terminal_of(stream: IO[str] | Writer) -> IO[str]:
+    """Return the terminal behind the writer ``stream``, for a caller that writes colours and checks its text itself."""
     while True:
         behind = getattr(stream, "rich_proxied_file", None)  # a live view has one before the writer
-        if behind is None and not isinstance(stream, Writer):
+        if behind is not None:
+            stream = behind
+        elif isinstance(stream, Writer):
+            stream = stream.terminal
+        else:
             return stream
-        stream = stream.terminal if behind is None else behind

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.common.files import reason
-from envkit.common.messages import Unreadable
-from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
+from envkit.common.messages import FolderOpen, OfAnother, Unreadable, WritableFile
 
 # Docker and Podman put these files into each container.
 CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
@@ -34,10 +33,10 @@ def require_own(path: Path) -> None:
 
 
 def _require_own(path: Path) -> None:
-    found = path.stat()
-    if not _may_own(found.st_uid):
-        raise InputError(OfAnother(str(path), _name(found.st_uid)))
-    if _open_to_others(found):
+    status = path.stat()
+    if not _may_own(status.st_uid):
+        raise InputError(OfAnother(str(path), _name(status.st_uid)))
+    if _open_to_others(status):
         raise InputError(WritableFile(str(path), ("chmod", "go-w", str(path))))
     real = path.resolve()
     owner = real.parent.stat().st_uid  # the command runs there, beside files of whoever owns it
@@ -81,7 +80,7 @@ def _is_private(group: int, owner: int) -> bool:
         return group == owner
     if grp.getgrgid(group).gr_name != name or not members <= {name}:
         return False
-    return group == 0 or all(one.pw_uid == owner for one in pwd.getpwall() if one.pw_gid == group)
+    return group == 0 or all(user.pw_uid == owner for user in pwd.getpwall() if user.pw_gid == group)
 
 
 def _name(uid: int) -> str:

@@ -23,14 +23,14 @@ def harmless(text: str) -> str:
 def encoded(text: str) -> bytes:
     """Return ``text`` as UTF-8. Bytes of names that are not UTF-8 become escapes, as halves of surrogate pairs do."""
     try:
-        found = text.encode(errors="surrogateescape")  # under LANG=C Python has taken all letters of a name for such
-        found.decode()
+        content = text.encode(errors="surrogateescape")  # under LANG=C Python has taken all letters of a name for such
+        content.decode()
     except UnicodeError:
         return SURROGATE.sub(_escape, text).encode()
-    return found
+    return content
 
 
-def _escape(found: "re.Match[str]") -> str:
-    code = ord(found[0])
+def _escape(match: "re.Match[str]") -> str:
+    code = ord(match[0])
     code -= ESCAPED_BYTE if ESCAPED_BYTE + 0x80 <= code <= ESCAPED_BYTE + 0xFF else 0
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

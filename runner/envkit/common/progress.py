@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -41,12 +40,14 @@ class Progress(LiveView):
         narrow = self.live is not None and self.live.console.width < NARROW
         columns = (described, standing) if narrow else (described, BarColumn(bar_width=10), left, standing)
         self._bar = Bar(*columns, auto_refresh=False)
-        self._standing = ""
+        self._left = self._standing = ""
         self._task = self._bar.add_task("starting", total=budget_s or None, left="", standing="")
 
-    def _draw(self, **changed: Any) -> None:
+    def _draw(self, stage: str, completed_s: float | None = None) -> None:
         if self.live:
-            self._bar.update(self._task, **changed)
+            self._bar.update(
+                self._task, description=stage, completed=completed_s, left=self._left, standing=self._standing
+            )
             self.live.update(self._bar, refresh=True)
 
     def _print(self, message: Message) -> None:
@@ -63,9 +64,9 @@ class Progress(LiveView):
 
     def start(self, stage: str, arm: str, left_s: float) -> None:
         """Show that a worker is about to start; ``left_s`` seconds of the budget are left."""
-        left = f"{minutes(left_s)} left" if self._budget_s else ""
+        self._left = f"{minutes(left_s)} left" if self._budget_s else ""
         stage = stage if self._standing else f"{stage}, {arm}"
-        self._draw(description=stage, completed=self._budget_s - left_s, left=left)
+        self._draw(stage, self._budget_s - left_s)
 
     def finish(self, stage: str, arm: str, step_s: float, step: str = "step") -> None:
         """Show that a worker ended; its mean ``step`` took ``step_s`` seconds."""
@@ -74,5 +75,5 @@ class Progress(LiveView):
     def block(self, stage: str, standing: Message | None, left_s: float | None) -> None:
         """Show that a block is complete: how things stand, and the seconds until the end if these are known."""
         self._standing = text(standing) if standing else ""
-        self._draw(description=stage, standing=self._standing)
+        self._draw(stage)
         self._print(StageDone(stage, standing, None if left_s is None else minutes(left_s)))

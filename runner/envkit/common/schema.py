@@ -13,10 +13,10 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit import __version__
-from envkit.common import user_folders
+from envkit.common import folders
 from envkit.common.errors import InputError
 from envkit.common.messages import (
     BAD_KEYS,
@@ -37,6 +37,9 @@ from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
 from envkit.messages import Message
 
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+
 # The checkout, or site-packages.
 KIT = next((folder for folder in Path(__file__).resolve().parents[2:4] if (folder / "envprofiles").is_dir()),
            Path(__file__).resolve().parents[2])  # fmt: skip
@@ -54,7 +57,7 @@ def validate(file: YamlFile, *schemas: Path) -> None:
     accepted = None
     with contextlib.suppress(RuntimeError):  # no home
         accepted = (
-            user_folders.cache() / "valid" / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
+            folders.cache() / "valid" / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
         )
         if os.access(accepted, os.F_OK):
             return
@@ -73,98 +76,98 @@ def validate(file: YamlFile, *schemas: Path) -> None:
 
 
 @functools.cache
-def _validator(texts: tuple[str, ...]) -> Any:
+def _validator(texts: tuple[str, ...]) -> Draft202012Validator:
     import jsonschema
     import referencing
+    from referencing.jsonschema import DRAFT202012
 
-    documents = [json.loads(text) for text in texts]
     draft = jsonschema.Draft202012Validator
     types = draft.TYPE_CHECKER.redefine("integer", lambda checker, value: type(value) is int)  # JSON takes 2.0 for one
-    registry: Any = referencing.Registry().with_contents((one["$id"], one) for one in documents)
-    return jsonschema.validators.extend(draft, type_checker=types)(documents[0], registry=registry)
+    schemas = [json.loads(text) for text in texts]
+    registry = referencing.Registry().with_resources(
+        (schema["$id"], DRAFT202012.create_resource(schema)) for schema in schemas
+    )
+    return jsonschema.validators.extend(draft, type_checker=types)(schemas[0], registry=registry)
 
 
-def _urgency(file: YamlFile, error: Any) -> tuple[bool, int]:
+def _urgency(file: YamlFile, error: ValidationError) -> tuple[bool, int]:
     """Unknown keys come first, as they explain what is missing."""
     return error.validator != "additionalProperties", file.lines.get(tuple(error.absolute_path), 1)
 
 
-def violation(error: Any, texts: Mapping[Path_, str] | None = None) -> tuple[Path_, Message]:
+def violation(error: ValidationError, texts: Mapping[Path_, str] | None = None) -> tuple[Path_, Message]:
     """Return where a document breaks its schema, and how, from the validator's keyword and values, never from its text.
 
-    ``error`` is a ValidationError of jsonschema; ``texts`` has scalars as they are written in the file.
+    ``texts`` has scalars as they are written in the file.
     """
     at: Path_ = tuple(error.absolute_path)
-    value, schema = error.instance, error.schema
-    fix = schema.get("x-fix")
+    value, fix = error.instance, error.schema.get("x-fix")
     if "propertyNames" in error.absolute_schema_path:
         return (*at, value), BadForm(_quoted((*at, value)), BAD_NAME, fix)
     if error.validator in _OF_KEYS:
-        key, message = _OF_KEYS[error.validator](at, error.validator_value, value, schema)
+        key, message = _OF_KEYS[error.validator](at, error)
         return (*at, *key), message
-    found = _found((texts or {}).get(at), value)
-    return at, _of_value(error.validator, _quoted(at), error.validator_value, found, value, fix)
+    return at, _of_value(_quoted(at), _in_words((texts or {}).get(at), value), error)
 
 
-def _of_value(rule: str, key: str, wanted: Any, found: str, value: Any, fix: str | None) -> Message:
+def _of_value(key: str, in_words: str, error: ValidationError) -> Message:
+    rule, limit, fix = error.validator, error.validator_value, error.schema.get("x-fix")
     match rule:
         case "type":
-            types = tuple(TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted) if one in TYPES)
-            message: Message = WrongType(key, types, found, fix)
+            types = tuple(TYPES[name] for name in ([limit] if isinstance(limit, str) else limit) if name in TYPES)
+            message: Message = WrongType(key, types, in_words, fix)
         case "enum":
-            message = _not_a_choice(key, found, value, tuple(map(str, wanted)))
+            message = _not_a_choice(key, in_words, error.instance, tuple(map(str, limit)))
         case "minimum":
-            message = BelowMinimum(key, found, least=wanted, fix=fix)
+            message = BelowMinimum(key, in_words, least=limit, fix=fix)
         case "exclusiveMinimum":
-            message = BelowMinimum(key, found, above=wanted, fix=fix)
+            message = BelowMinimum(key, in_words, above=limit, fix=fix)
         case "minItems" | "minProperties":
             message = BadForm(key, EMPTY, fix)
         case "oneOf" | "anyOf":
             message = BadForm(key, BAD_KEYS, fix)
         case _:
-            message = BadValue(key, found, rule, fix)
+            message = BadValue(key, in_words, rule, fix)
     return message
 
 
-def not_a_choice(file: YamlFile, at: Path_, value: Any, choices: tuple[str, ...]) -> NotAChoice:
+def not_a_choice(file: YamlFile, at: Path_, value: object, choices: tuple[str, ...]) -> NotAChoice:
     """Return what is wrong with a value that must be one of ``choices``, which no schema lists."""
-    return _not_a_choice(_quoted(at), _found(file.texts.get(at), value), value, choices)
+    return _not_a_choice(_quoted(at), _in_words(file.texts.get(at), value), value, choices)
 
 
-def _not_a_choice(key: str, found: str, value: Any, choices: tuple[str, ...]) -> NotAChoice:
-    return NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
+def _not_a_choice(key: str, in_words: str, value: object, choices: tuple[str, ...]) -> NotAChoice:
+    return NotAChoice(key, in_words, choices, nearest(value, choices) if isinstance(value, str) else None)
 
 
-def _unknown(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:
-    key = next(key for key in value if not _is_known(key, schema))
-    patterns = schema.get("patternProperties", {})
-    known = (*schema.get("properties", ()), *(one.get("title", key) for key, one in patterns.items()))
+def _unknown(at: Path_, error: ValidationError) -> tuple[Path_, Message]:
+    properties, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
+    key = next(
+        key for key in error.instance if key not in properties and not any(re.search(each, key) for each in patterns)
+    )
+    known = (*properties, *(schema.get("title", key) for key, schema in patterns.items()))
     return (key,), UnknownKey(_name((*at, key)), known, nearest(str(key), known))
 
 
-def _missing(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:
-    key = next(key for key in wanted if key not in value)
-    known = schema.get("properties", {}).get(key, {})
-    return (), MissingKey(_name((*at, key)), known.get("x-fix", "add it"))
+def _missing(at: Path_, error: ValidationError) -> tuple[Path_, Message]:
+    key = next(key for key in error.validator_value if key not in error.instance)
+    schema = error.schema.get("properties", {}).get(key, {})
+    return (), MissingKey(_name((*at, key)), schema.get("x-fix", "add it"))
 
 
-def _dependent(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:
-    key = next(key for key, others in wanted.items() if key in value and not set(others) <= set(value))
-    other = next(other for other in wanted[key] if other not in value)
+def _dependent(at: Path_, error: ValidationError) -> tuple[Path_, Message]:
+    value, rules = error.instance, error.validator_value
+    key = next(key for key, others in rules.items() if key in value and not set(others) <= set(value))
+    other = next(other for other in rules[key] if other not in value)
     return (key,), DependentKey(_name((*at, key)), _name((*at, other)))
 
 
-# What keywords of JSON Schema say of a mapping's keys: at which key the mapping is wrong, and how.
-_OF_KEYS: dict[str, Callable[[Path_, Any, Any, Any], tuple[Path_, Message]]] = {
+# Keywords of JSON Schema about a mapping's keys: at which key the mapping is wrong, and how.
+_OF_KEYS: dict[str, Callable[[Path_, ValidationError], tuple[Path_, Message]]] = {
     "additionalProperties": _unknown,
     "required": _missing,
     "dependentRequired": _dependent,
 }
-
-
-def _is_known(key: str, schema: Any) -> bool:
-    patterns = schema.get("patternProperties", ())
-    return key in schema.get("properties", ()) or any(re.search(pattern, key) for pattern in patterns)
 
 
 def _name(at: Path_) -> str:
@@ -175,7 +178,7 @@ def _quoted(at: Path_) -> str:
     return f"'{_name(at)}'" if at else "the file"
 
 
-def _found(written: str | None, value: Any) -> str:
+def _in_words(written: str | None, value: object) -> str:
     if value is None or isinstance(value, (dict, list)):
         return "nothing" if value is None else "a mapping" if isinstance(value, dict) else "a list"
     text = _one_line(str(value) if written is None else written)

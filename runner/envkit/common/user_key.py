@@ -12,7 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from envkit.common import user_folders
+from envkit.common import folders
 from envkit.common.errors import InputError
 from envkit.common.key_messages import (
     IS_LINK,
@@ -41,7 +41,7 @@ class NoKey(MessageError):
 def path() -> Path:
     """Return the path of the key, which may not exist yet. Raise NoKey if the user has no home."""
     try:
-        return user_folders.configuration() / NAME
+        return folders.configuration() / NAME
     except RuntimeError:
         raise NoKey(NoHome()) from None
 
@@ -64,9 +64,9 @@ def find_or_make() -> bytes:
     """
     place = path()
     _require_place(place)
-    found = _read(place)
-    if found is not None:
-        return found
+    key = _read(place)
+    if key is not None:
+        return key
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(place)
@@ -83,11 +83,11 @@ def _require_place(place: Path) -> None:
 
     They could put a key of theirs into its place.
     """
-    folder = next(one for one in place.parents if one.exists())
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
+    folder = next(parent for parent in place.parents if parent.exists())
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
         raise NoKey(ForeignFolder(str(folder)))
-    if folder == place.parent and stat.S_IMODE(found.st_mode) & 0o022:
+    if folder == place.parent and stat.S_IMODE(status.st_mode) & 0o022:
         raise InputError(WritableByOthers(str(folder), ("chmod", "go-w", str(folder))))
 
 
@@ -101,12 +101,12 @@ def _read(place: Path) -> bytes | None:
             raise _bad(place, IS_LINK) from None
         raise _bad(place, UNREADABLE, str(error.strerror)) from None
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise _bad(place, NO_FILE)
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise _bad(place, OF_OTHER)
-        if (mode := stat.S_IMODE(found.st_mode)) & 0o077:
+        if (mode := stat.S_IMODE(status.st_mode)) & 0o077:
             raise _bad(place, OPEN, f"{mode:04o}")
         content = os.read(descriptor, LENGTH + 1)
     finally:

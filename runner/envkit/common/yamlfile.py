@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -29,6 +29,7 @@ from envkit.common.messages import (
 from envkit.messages import Message
 
 Path_ = tuple[str | int, ...]
+Loader: TypeAlias = "yaml.SafeLoader | yaml.CSafeLoader"  # PyYAML may lack the second
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 LONGEST_NUMBER = 100
 UNFIT = re.compile("[\0\ud800-\udfff]")  # YAML's escapes can write them
@@ -76,7 +77,7 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML, or too large
     (``yaml_limits``).
     """
-    parser: Any = yaml.CSafeLoader if own and yaml.__with_libyaml__ else yaml.SafeLoader
+    parser: type[Loader] = yaml.CSafeLoader if own and yaml.__with_libyaml__ else yaml.SafeLoader
     try:
         text = content(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -89,7 +90,8 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
         if not isinstance(root, yaml.MappingNode):
             raise InputError(InFile(str(path), 1, NotAMapping(what, path.stem)))
         file = YamlFile(path, {}, {}, {})
-        file.data.update(_convert(loader, root, (), file))
+        file.lines[()] = root.start_mark.line + 1
+        file.data.update(_convert_mapping(loader, root, (), file))
         return file
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -102,28 +104,29 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
             loader.dispose()
 
 
-def _convert(loader: Any, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
+def _convert(loader: Loader, node: yaml.Node, at: Path_, file: YamlFile) -> object:
     line = node.start_mark.line + 1
     file.lines.setdefault(at, line)
     if isinstance(node, yaml.MappingNode):
         return _convert_mapping(loader, node, at, file)
     if isinstance(node, yaml.SequenceNode):
         return [_convert(loader, item, (*at, index), file) for index, item in enumerate(node.value)]
-    if found := UNFIT.search(node.value):
+    if unfit := UNFIT.search(node.value):
         key = ".".join(map(str, at))
-        raise file.error(at, NulCharacter(key) if found[0] == "\0" else HalfCharacter(key, ord(found[0])))
+        raise file.error(at, NulCharacter(key) if unfit[0] == "\0" else HalfCharacter(key, ord(unfit[0])))
     file.texts[at] = node.value
     # Python neither reads nor prints an integer of more than 4,300 digits, and YAML has other ways to write one
     if node.tag in NUMBERS and len(node.value) > LONGEST_NUMBER:
         raise file.error(at, NumberTooLong(".".join(map(str, at)), len(node.value), LONGEST_NUMBER))
     try:
-        return loader.construct_object(node)
+        scalar: object = loader.construct_object(node)
+        return scalar
     except ValueError as error:  # a date that does not exist, for example
         raise InputError(InFile(str(file.path), line, InvalidScalar(node.value, str(error)))) from None
 
 
-def _convert_mapping(loader: Any, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
+def _convert_mapping(loader: Loader, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, object]:
+    mapping: dict[str, object] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Launch, Outcome
-from envkit.engines.inspection import Inspection
 from envkit.engines.messages import Killed, NoContainerToolkit, OutOfMemory, OverMemoryLimit
 from envkit.engines.setup_messages import (
     BadMemory,
@@ -23,6 +22,7 @@ from envkit.engines.setup_messages import (
 )
 from envkit.messages import Message
 from envkit.profiles.environment import capabilities
+from envkit.profiles.inspection import Inspection
 from envkit.worker import nvml
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.request import STDIN, WorkerRequest, relocated

@@ -11,9 +11,9 @@ from envkit.common.errors import InputError
 from envkit.engines import reply
 from envkit.engines.base import Engine, Launch
 from envkit.engines.container import require_in_force
-from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, NotPython, TooOld
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.preload_links import linked
 from envkit.profiles.values import numbers
 from envkit.worker.gpus import CHOOSING
@@ -66,7 +66,7 @@ def inspect(
         raise InputError(_no_torch(engine, image))
     require_in_force(engine.given, engine.name, inspection)
     # of a container the paths are its own, and so are the names of its folders
-    return cast(Inspection, linked(document)) if engine.name == "local" else inspection
+    return linked(inspection) if engine.name == "local" else inspection
 
 
 def require_own_workloads(engine: Mapping[str, str], inspection: Inspection) -> None:

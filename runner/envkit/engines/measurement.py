@@ -12,7 +12,7 @@ Number = int | float
 Evidence = dict[str, object]  # by the probe's name: plain data, of which only the probe and its checks know the form
 
 
-def probe(evidence: Evidence, name: str) -> Mapping[str, object]:
+def probe(evidence: Mapping[str, object], name: str) -> Mapping[str, object]:
     """Return what a probe observed; nothing if it was not asked, or left another form."""
     observed = evidence.get(name)
     return observed if isinstance(observed, dict) else {}
@@ -142,6 +142,22 @@ class RankDocument(TypedDict):
     cpus: list[int]
 
 
+class OperatorDocument(TypedDict):
+    """An operator of all profiled steps: seconds in itself, and bytes that it allocates and keeps."""
+
+    name: str
+    self_s: float
+    calls: int
+    allocated_bytes: int
+
+
+class BatchDocument(TypedDict):
+    """DataLoader's work for the batch of each step: seconds by its parts, and how many processes do it."""
+
+    parts: dict[str, list[float]]
+    workers: int
+
+
 class TrainingDocument(TypedDict, total=False):
     """The JSON document of a worker that trained. It is recorded as it is, with keys that are not named here."""
 
@@ -165,7 +181,9 @@ class TrainingDocument(TypedDict, total=False):
     peak_memory_bytes: int
     stderr: str
     digest: str  # of the reference kernel's code
-    batch: int
+    batch: BatchDocument | None
     profiled_step_s: list[float]
-    operators: object  # ``envkit.worker.measure.operators``
-    phases: object  # ``envkit.worker.measure.phases``
+    operators: list[OperatorDocument]
+    gpu_idle_share: float | None
+    forward_s: float  # where operators are those of the forward pass alone
+    phases: dict[str, list[float]]  # by name: the seconds of each step

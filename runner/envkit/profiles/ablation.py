@@ -1,4 +1,4 @@
-"""Take a profile apart: which settings it consists of, and the profile with only some of them."""
+"""Split a profile into its settings, and make profiles with fewer of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envkit.worker.libraries import LIBRARIES, ONE_RUNS, of_kind, preloadable, s
 
 # Some runtime, allocator and BLAS is there anyway.
 ALWAYS_THERE = {library.shows[0] for library in LIBRARIES.values() if library.kind in ONE_RUNS}
-# What is seen of several settings together: of all that are about memory, and of how threads are bound and how many.
+# Observed of several settings together: of all that are about memory, and of how threads are bound and how many.
 HUGE_PAGES, PINNED, NUMA_POLICY = "memory.huge_pages", "threads.pinned_cpus", "memory.numa_policy"
 HUGE_TENSORS = "torch.huge_page_tensors"
 
@@ -40,17 +40,17 @@ class Setting:
 
 
 def settings(profile: Profile) -> list[Setting]:
-    """All of them; each library comes before the variables that need it."""
+    """Return the settings of a profile; each library comes before the variables that need it."""
     variables = [Setting(name, "variable", _needs(name, profile.preload)) for name in profile.env]
-    found: list[Setting] = []
+    parts: list[Setting] = []
     for library in dict.fromkeys(profile.preload):
-        found += [Setting(library, "library"), *(one for one in variables if one.needs == library)]
-    found += [one for one in variables if one.needs is None]
-    return [*found, Setting(" ".join(profile.prefix), "prefix")] if profile.prefix else found
+        parts += [Setting(library, "library"), *(variable for variable in variables if variable.needs == library)]
+    parts += [variable for variable in variables if variable.needs is None]
+    return [*parts, Setting(" ".join(profile.prefix), "prefix")] if profile.prefix else parts
 
 
 def _needs(variable: str, preload: Collection[str]) -> str | None:
-    """The library without which nothing reads the variable: one that is preloaded, where it is only read by such."""
+    """Return the preloaded library without which nothing reads a variable; None if others read it too."""
     known = catalogue.load().get(variable)
     if known is None or not known.read_by.keys() <= preloadable().keys():
         return None
@@ -58,19 +58,19 @@ def _needs(variable: str, preload: Collection[str]) -> str | None:
 
 
 def alone(profile: Profile, setting: Setting) -> Profile:
-    """The profile with one setting, and the library that this needs, alone."""
+    """Return the profile with one setting, and the library that this needs, alone."""
     kept = {setting.name, *([setting.needs] if setting.needs else [])}
     return _only(profile, kept, f"only {setting.needs or ''} {setting.name}", f"Of {profile.name}: {setting.alone}")
 
 
 def without(profile: Profile, setting: Setting) -> Profile:
-    """The profile without one setting, and without what needs it."""
-    kept = {one.name for one in settings(profile) if setting.name not in (one.name, one.needs)}
+    """Return the profile without one setting, and without the variables that need it."""
+    kept = {other.name for other in settings(profile) if setting.name not in (other.name, other.needs)}
     return _only(profile, kept, setting.without, f"{profile.name} {setting.without}")
 
 
 def _only(profile: Profile, kept: Collection[str], what: str, title: str) -> Profile:
-    """The profile with the settings named in ``kept``, and with what is expected of these."""
+    """Return the profile with the settings named in ``kept``, and with what is expected of these."""
     return replace(
         profile,
         name=f"{profile.name}-{re.sub(r'[^A-Za-z0-9_.]+', '-', what).strip('-')}",  # it becomes a file's name
@@ -88,24 +88,24 @@ def _only(profile: Profile, kept: Collection[str], what: str, title: str) -> Pro
 
 
 def rests_on(profile: Profile, key: str) -> set[str]:
-    """The names of the settings that something is expected of: it is expected no longer where one of them is missing.
+    """Return the names of the settings on which an expectation rests: it falls with any of them.
 
-    All, where nothing says of which.
+    These are all settings where nothing says of which it is expected.
     """
     brought_by = showing(key, str(profile.expect[key]))
     if brought_by in profile.preload or key in ALWAYS_THERE:
         return {brought_by} & {*profile.preload} if brought_by else set()
     known = settings(profile)
-    prefix = {one.name for one in known if one.kind == "prefix"}
+    prefix = {setting.name for setting in known if setting.kind == "prefix"}
     if key == HUGE_PAGES:
-        found = {one.name for one in known if _is_about_memory(one.name)}
+        names = {setting.name for setting in known if _is_about_memory(setting.name)}
     elif key == NUMA_POLICY:
-        found = prefix
+        names = prefix
     else:
-        found = {name for name, value in profile.env.items() if _shows(name, value, key)}
-    if key == PINNED and found:
-        found |= prefix | ({THREADS} & profile.env.keys())
-    return found or {one.name for one in known}
+        names = {name for name, value in profile.env.items() if _shows(name, value, key)}
+    if key == PINNED and names:
+        names |= prefix | ({THREADS} & profile.env.keys())
+    return names or {setting.name for setting in known}
 
 
 def _is_about_memory(name: str) -> bool:
@@ -116,7 +116,7 @@ def _is_about_memory(name: str) -> bool:
 
 
 def _shows(variable: str, value: str, key: str) -> bool:
-    """Whether the evidence shows, at ``key``, what a variable has been set to."""
+    """Return whether the evidence shows, at ``key``, the value of a variable."""
     known = catalogue.load().get(variable)
     if known is None or known.verified_by is None:
         return False

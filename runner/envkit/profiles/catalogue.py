@@ -10,16 +10,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from envkit.common import yamlfile
+from envkit.common import codec, yamlfile
 from envkit.common.errors import InputError
 from envkit.messages import Message
 from envkit.profiles.catalogue_messages import DEFAULT_UNKNOWN, DESCRIBED_THERE, NOTHING_ASKS, PART, way_to_get
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.setting_messages import (
     BadValue,
@@ -60,8 +61,8 @@ class Variable:
     default: str
     does: str
     source: str
-    verified_by: str | None  # where the worker's evidence shows it; after one that ends in a dot comes a setting's key
-    not_observable: str | None  # why nothing shows it, where nothing does
+    verified_by: str | None = None  # where the evidence shows it; one that ends in a dot lacks a setting's key
+    not_observable: str | None = None  # why nothing shows it, where nothing does
 
 
 @dataclass(frozen=True)
@@ -81,53 +82,47 @@ class Problem:
 
 @cache
 def load() -> dict[str, Variable]:
-    """All variables by name. The files are the kit's own: its tests hold them against ``variables.schema.json``."""
-    found: dict[str, Variable] = {}
+    """Return all variables by name. Tests of the kit compare its files with ``variables.schema.json``."""
+    variables: dict[str, Variable] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
         file = yamlfile.read(path, PART, own=True).data
-        found |= {
+        variables |= {
             name: _variable(name, {**file.get(entry.get("same_as"), {}), **entry}) for name, entry in file.items()
         }
     for name, library in libraries.variables().items():
-        if name not in found and library.source:
-            found[name] = _undescribed(name, library)
-    return found
+        if name not in variables and library.source:
+            variables[name] = _undescribed(name, library)
+    return variables
 
 
 def _undescribed(name: str, library: Library) -> Variable:
     """Return the variable of which only its library's entry in the registry tells: it takes any text."""
     probe = library.shows[0].partition(".")[0]
-    told = f"{probe}.settings.{name}" if library.settings else None
-    why = None if told else NOTHING_ASKS
+    verified_by = f"{probe}.settings.{name}" if library.settings else None
     return Variable(
-        name, libraries.readers(name), Kind("text"), DEFAULT_UNKNOWN, DESCRIBED_THERE, library.source, told, why
-    )
-
-
-def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
-    told = entry.get("verified_by"), entry.get("not_observable")
-    return Variable(
-        name, libraries.readers(name), _kind(entry), entry["default"], entry["does"], entry["source"], *told
+        name, libraries.readers(name), Kind("text"), DEFAULT_UNKNOWN, DESCRIBED_THERE, library.source, verified_by,
+        not_observable=None if verified_by else NOTHING_ASKS,
     )  # fmt: skip
 
 
-def _kind(entry: Mapping[str, Any]) -> Kind:
-    """Which values are allowed."""
-    inner = {"hex": entry.get("hex", False)}
-    keys = {key: _kind({**inner, **setting}) for key, setting in entry.get("keys", {}).items()}
-    given = {one.name: entry[one.name] for one in fields(Kind) if one.name in entry}
-    return Kind(**{**given, "words": tuple(entry.get("words", ())), "keys": keys})
+def _variable(name: str, entry: Mapping[str, object]) -> Variable:
+    """Return the variable of an entry, which describes the kind of its values by keys beside the others."""
+    variable = codec.parse({**entry, "name": name, "read_by": libraries.readers(name), "kind": entry}, Variable)
+    if not variable.kind.hex:
+        return variable
+    keys = {key: replace(setting, hex=True) for key, setting in variable.kind.keys.items()}
+    return replace(variable, kind=replace(variable.kind, keys=keys))
 
 
-def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
-    """The libraries of the registry that are in the image, by what ``envkit.worker inspect`` printed in there.
+def readers(inspection: Inspection) -> frozenset[str]:
+    """Return the libraries of the registry that are in an image, by the inspection of it.
 
     PyTorch's version names its build, which tells what it has built in. All wheels bring libgomp and oneDNN, and those
     for x86-64 bring MKL. All but ``+cpu``, ``+rocm`` and ``+xpu`` ones bring CUDA and NCCL.
     """
     fingerprint, torch = inspection["fingerprint"], inspection["packages"].get("torch")
     parts = {"system"}
-    if str(fingerprint.get("libc") or "").startswith("glibc"):
+    if (fingerprint.get("libc") or "").startswith("glibc"):
         parts.add("glibc")
     if torch is not None:
         parts.add("torch")
@@ -145,9 +140,9 @@ def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
+def versions(inspection: Inspection) -> dict[str, str]:
     """Return the version of each library of which the inspection tells it."""
-    libc = str(inspection["fingerprint"].get("libc") or "").split()
+    libc = (inspection["fingerprint"].get("libc") or "").split()
     known = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,
         "python": inspection["python"].get("version"),
@@ -161,7 +156,7 @@ def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapping[str, str]) -> list[Problem]:
-    """What would be ignored, refused or misread of ``variables`` in an image with these libraries, in their order.
+    """Return the variables that an image with these libraries would ignore, refuse or misread, in their order.
 
     Who will really read a variable is decided when the worker loads its libraries, and seen in its evidence; here a
     variable is wrong only where no library that is in the image could take it.
@@ -171,7 +166,7 @@ def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapp
 
 
 def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
-    """The known keys in a variable's value with their kinds and values; the key of one that has none is empty."""
+    """Return the known keys in a variable's value with their kinds and values; of a plain value the key is empty."""
     kind = variable.kind
     if not kind.keys:
         return [("", kind, value)]
@@ -180,7 +175,7 @@ def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
 
 
 def nearest(name: str) -> str | None:
-    """The known variable that ``name`` most likely stands for."""
+    """Return the known variable that ``name`` most likely stands for."""
     upper = name.upper()
     near = [upper] if upper in load() else difflib.get_close_matches(upper, load(), n=1)
     return near[0] if near else None
@@ -200,7 +195,9 @@ def _check(name: str, value: str, readers: Collection[str], versions: Mapping[st
         wanted = tuple(f"{library} {variable.read_by[library]}" for library in present)
         return Problem(name, "unread", VersionDoesNotRead(older), RemoveOrUpdate(wanted))
     try:
-        refused = refusal(variable.kind, value, next((versions[one] for one in fitting if one in versions), None))
+        refused = refusal(
+            variable.kind, value, next((versions[library] for library in fitting if library in versions), None)
+        )
     except SettingsError as error:
         return Problem(name, "unknown" if isinstance(error.message, UnknownKey) else "value", error.message, error.fix)
     if refused is not None:
@@ -228,7 +225,7 @@ def _unknown(name: str) -> Problem | None:
 
 
 def _reads(wanted: str, version: str | None) -> bool:
-    """Whether a library of this version reads it; a version that is not known may."""
+    """Return whether a library of this version reads a variable; one of an unknown version may."""
     match = _READS.fullmatch(wanted)
     if match is None or match.group(1) is None or version is None:
         return True
@@ -236,7 +233,7 @@ def _reads(wanted: str, version: str | None) -> bool:
     return newer if match.group(1) == ">=" else not newer
 
 
-def require(environment: Environment, inspection: Mapping[str, Any], allow_unknown: bool | None = None) -> None:
+def require(environment: Environment, inspection: Inspection, allow_unknown: bool | None = None) -> None:
     """Raise InputError if a profile sets what would have no effect in the image that was inspected.
 
     With ``allow_unknown`` (None: the command has no such option) names and keys that are not in the catalogue pass.

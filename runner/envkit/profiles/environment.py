@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.common import codec, yamlfile
 from envkit.profiles import places
@@ -26,13 +25,13 @@ class Environment:
     ranks: int = 1  # where there are several, this is the environment of each
     gpus: int = 0  # how many it needs; a container must be given the machine's then
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "prefix": list(self.prefix)}
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> Environment:
-        """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
-        return codec.checked(Environment(**{**document, "prefix": tuple(document["prefix"])}))
+    def from_json(document: Mapping[str, object]) -> Environment:
+        """Parse a document. Raise KeyError or ValueError if it is invalid."""
+        return codec.parse(document, Environment)
 
 
 def capabilities(prefix: Sequence[str]) -> list[str]:
@@ -60,22 +59,22 @@ def of_caller(caller: Mapping[str, str], whole: Iterable[str] = ()) -> dict[str,
     These are the settings that a shipped profile makes. A list that has no others is left out. Lists in ``whole``
     stay as they are, because the user asked for them.
     """
-    found = dict(caller)
+    variables = dict(caller)
     names = [name for name in LISTS if name in caller and name not in whole]
     earlier = _of_shipped(names) if names else {}
     for name in names:
         others = [pair for pair in settings(name, caller[name]).values() if pair not in earlier[name]]
-        found[name] = LISTS[name][0].join(others)
+        variables[name] = LISTS[name][0].join(others)
         if not others:
-            del found[name]
-    return found
+            del variables[name]
+    return variables
 
 
 def _of_shipped(names: Iterable[str]) -> dict[str, set[str]]:
     """Return the settings that shipped profiles make in the lists ``names``."""
-    found: dict[str, set[str]] = {name: set() for name in names}
+    shipped: dict[str, set[str]] = {name: set() for name in names}
     for path in places.PROFILE_FOLDER.glob("*.yaml"):
         variables = yamlfile.read(path, own=True).data.get("env", {})
-        for name in found.keys() & variables.keys():
-            found[name] |= {*settings(name, str(variables[name])).values()}
-    return found
+        for name in shipped.keys() & variables.keys():
+            shipped[name] |= {*settings(name, str(variables[name])).values()}
+    return shipped

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from envkit.messages import MessageError
 from envkit.profiles.limit_messages import ExpressionTooDeep, ExpressionTooLong, NumberTooLarge, TextTooLong
@@ -26,7 +27,7 @@ FACTS = ("physical_cores", "usable_cpus", "numa_nodes", "gpus")
 # ones of the kit have 300, 26, 2 and five digits. Python can take minutes for long ones, and fails at deep ones.
 LONGEST, LONGEST_EXPRESSION, DEEPEST, LARGEST = 4096, 200, 32, 2**63 - 1
 # Beside these, where they are a part of a machine's: how many NUMA nodes all of it has. No profile can refer to it.
-MACHINE_NODES = "machine_numa_nodes"
+MACHINE_NODES: Final = "machine_numa_nodes"
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -34,7 +35,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max}
+_FUNCTIONS: dict[str, Callable[[list[int]], int]] = {"min": min, "max": max}
 
 
 class ExpressionError(MessageError):
@@ -77,10 +78,10 @@ class _Evaluation:
     def value(self, node: ast.expr, depth: int = 0) -> int:
         if depth > DEEPEST:
             raise ExpressionError(ExpressionTooDeep(DEEPEST))
-        found = self._value(node, depth + 1)
-        if abs(found) > LARGEST:
+        number = self._value(node, depth + 1)
+        if abs(number) > LARGEST:
             raise ExpressionError(NumberTooLarge())
-        return found
+        return number
 
     def _value(self, node: ast.expr, depth: int) -> int:
         if isinstance(node, ast.Constant) and type(node.value) is int:
@@ -96,7 +97,7 @@ class _Evaluation:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
             if len(node.args) < 2 or node.keywords:
                 raise ExpressionError(TooFewArguments(self._text(node), node.func.id))
-            return int(_FUNCTIONS[node.func.id](*[self.value(argument, depth) for argument in node.args]))
+            return _FUNCTIONS[node.func.id]([self.value(argument, depth) for argument in node.args])
         raise ExpressionError(NotAllowed(self._text(node)))
 
     def _text(self, node: ast.expr) -> str:

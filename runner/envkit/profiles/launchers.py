@@ -73,10 +73,10 @@ def problem(words: Sequence[str]) -> tuple[int, Message] | None:
         name = words[at]
         if name not in LAUNCHERS:
             return at, NotALauncher(name, tuple(LAUNCHERS))
-        found = _end(name, words, at + 1)
-        if not isinstance(found, int):
-            return found
-        at = found
+        end = _end(name, words, at + 1)
+        if not isinstance(end, int):
+            return end
+        at = end
     return None
 
 
@@ -91,8 +91,8 @@ def _end(name: str, words: Sequence[str], at: int) -> int | tuple[int, Message]:
                 break
             if operands == launcher.most or not re.fullmatch(launcher.operand, word, re.DOTALL):
                 return at, NotOfLauncher(word, name, (*launcher.flags, *launcher.values, *launcher.attached))
-            if name == "env" and (wrong := code_variables.problem(*word.split("=", 1))):
-                return at, wrong
+            if name == "env" and (reason := code_variables.problem(*word.split("=", 1))):
+                return at, reason
             operands, taken = operands + 1, 1
         if at + taken > len(words):
             return at, LacksValue(name, word)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from envkit.common import user_folders
+from envkit.common import folders
 
 # In a checkout the package has a link to its envprofiles/, and in a wheel a copy of the files.
 SHIPPED = Path(__file__).resolve().parents[1] / "envprofiles"
@@ -45,11 +45,11 @@ def places(folder: Path | None = None) -> list[Place]:
     """Return the places in the order in which names are looked up; with ``folder`` only that one, as the shipped."""
     if folder is not None:
         return [Place("user", folder / LOCAL), Place("shipped", folder)]
-    found = [Place("user", one) for one in dict.fromkeys((local_folder(), *_configured()))]
+    known = [Place("user", folder) for folder in dict.fromkeys((local_folder(), *_configured()))]
     project = project_folder()
     if project is not None and is_trusted(project):
-        found.insert(0, Place("project", project))
-    return [*found, Place("shipped", PROFILE_FOLDER)]
+        known.insert(0, Place("project", project))
+    return [*known, Place("shipped", PROFILE_FOLDER)]
 
 
 def local_folder(folder: Path = PROFILE_FOLDER) -> Path:
@@ -72,8 +72,8 @@ def project_folder() -> Path | None:
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - without a home it stays as it is
     for folder in (here, *here.parents):
         if (folder / NAME).is_dir():
-            found = folder / NAME
-            return None if found.resolve() == PROFILE_FOLDER else found
+            profiles = folder / NAME
+            return None if profiles.resolve() == PROFILE_FOLDER else profiles
         if (folder / ".git").exists() or folder == home or os.path.ismount(folder):
             return None
     return None
@@ -102,5 +102,5 @@ def passed_over(name: str | None = None) -> list[Path]:
 
 def _configured() -> list[Path]:
     with contextlib.suppress(RuntimeError):  # no home
-        return [user_folders.configuration() / "profiles"]
+        return [folders.configuration() / "profiles"]
     return []

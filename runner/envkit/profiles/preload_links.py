@@ -7,22 +7,24 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import Any
 
-from envkit.common import user_folders
+from envkit.common import folders
+from envkit.profiles.inspection import Inspection, LibraryFile
 
 # Where the loader splits LD_PRELOAD (ld.so(8)), and what else ends a word there.
 ENDS_A_NAME = re.compile(r"[\s:]")
 OTHERS_CAN_WRITE = 0o022
 
 
-def linked(inspection: dict[str, Any]) -> dict[str, Any]:
+def linked(inspection: Inspection) -> Inspection:
     """The inspection of this machine itself, with libraries that are found through a link, if need be.
 
     Links are in the user's cache, and are to folders: a library may look for others beside itself. A library stays as
     it was where there can be none: where the cache's name is no better, or somebody else could change the links.
     """
-    libraries = {name: {**found, "path": _named(found["path"])} for name, found in inspection["libraries"].items()}
+    libraries: dict[str, LibraryFile] = {
+        name: {**file, "path": _named(file["path"])} for name, file in inspection["libraries"].items()
+    }
     return {**inspection, "libraries": libraries}
 
 
@@ -30,13 +32,14 @@ def _named(path: str) -> str:
     if ENDS_A_NAME.search(path) is None:
         return path
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home
-        links = user_folders.cache() / "preload"
+        links = folders.cache() / "preload"
         links.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = links.stat()
         if about.st_uid == os.geteuid() and not about.st_mode & OTHERS_CAN_WRITE:
             folder, name = os.path.split(path)
-            found = str(_link(links / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16], Path(folder)) / name)
-            return path if ENDS_A_NAME.search(found) else found
+            link = _link(links / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16], Path(folder))
+            linked_path = str(link / name)
+            return path if ENDS_A_NAME.search(linked_path) else linked_path
     return path
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, TypeVar, cast
 
 from envkit.common import ownership, schema, yamlfile
 from envkit.common.errors import InputError
@@ -29,6 +29,7 @@ from envkit.profiles.messages import (
     ProjectProfile,
     UnknownProfile,
 )
+from envkit.profiles.needs import Need
 from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, passed_over, places
 from envkit.worker.libraries import LIBRARIES, ONE_RUNS, preloadable
 
@@ -37,6 +38,7 @@ SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
 WITH_EXPRESSIONS = ("needs", "env", "prefix", "expect")
 MOST_VARIABLES = 500  # each that is unknown is compared with all that the kit knows
 Numerics = Literal["same", "may-differ"]
+Entry = TypeVar("Entry")
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.
 _SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
@@ -47,7 +49,7 @@ def _to_nobody(message: Message) -> None:
     pass
 
 
-# Who is told that a name stands for a file of the project: the command line prints it.
+# Called if a name stands for a file of the project: the command line prints the message.
 announce: Callable[[Message], None] = _to_nobody
 
 
@@ -68,7 +70,7 @@ class Profile:
     path: Path
     helps: str | None = None
     hurts: str | None = None
-    needs: dict[str, Any] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
+    needs: dict[str, Need] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
     ranks: int = 1  # so many processes train together, each on its part of the CPUs, for which facts stand then
     cpu: str | None = None  # the model of the processor that it holds for, where it was tuned on such ones
 
@@ -79,7 +81,7 @@ class Profile:
 
 
 def names(folder: Path = PROFILE_FOLDER) -> list[str]:
-    """The names of the profiles that ``folder`` has for every machine, sorted."""
+    """Return the names of the profiles that ``folder`` has for every machine, sorted."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
@@ -89,13 +91,13 @@ def tuned_name() -> str:
 
 
 def type_name() -> str | None:
-    """The same for the type of nodes that this one is of; None outside of a Slurm job, which names their partition."""
+    """Return the same for the type of this node; None outside of a Slurm job, which names the partition."""
     partition = os.environ.get("SLURM_JOB_PARTITION")
     return f"{partition}-{TUNED}" if partition else None
 
 
 def load(name: str, folder: Path | None = None) -> Profile:
-    """The profile called ``name``, or the one in the file ``name`` if it ends in ``.yaml``.
+    """Return the profile called ``name``, or the one in the file ``name`` if it ends in ``.yaml``.
 
     Names are looked up in ``places()``, or in ``folder`` alone; what it extends is looked up beside it, then in the
     places that follow its own. Raises InputError naming file, line and fix.
@@ -105,18 +107,18 @@ def load(name: str, folder: Path | None = None) -> Profile:
     if folder is None and not _is_file_name(name) and name not in (TUNED, BASELINE):
         _announce_passed_over(name)
     if files:
-        found = _load(files[0], where, chain=())
+        profile = _load(files[0], where, chain=())
         if _is_of_project(files[0], where) and not _is_file_name(name):
             hidden = str(files[1]) if len(files) > 1 else None
-            _announce(files[0], ProjectProfile(name, str(files[0]), hidden, found.prefix, found.preload))
-        return found
+            _announce(files[0], ProjectProfile(name, str(files[0]), hidden, profile.prefix, profile.preload))
+        return profile
     if _is_file_name(name):
         raise InputError(NoProfileFile(name))
     if name == TUNED:
         raise InputError(NotTuned(str(local_folder(folder or PROFILE_FOLDER) / f"{tuned_name()}.yaml")))
-    known = dict.fromkeys(one for place in where for one in place.names())
+    known = dict.fromkeys(known_name for place in where for known_name in place.names())
     near = tuple(difflib.get_close_matches(name, known, cutoff=0.7))
-    raise InputError(UnknownProfile(name, tuple(str(one.folder) for one in where if one.folder.is_dir()), near))
+    raise InputError(UnknownProfile(name, tuple(str(place.folder) for place in where if place.folder.is_dir()), near))
 
 
 def listed() -> tuple[list[tuple[Profile, Place, list[Path]]], list[InputError]]:
@@ -125,20 +127,20 @@ def listed() -> tuple[list[tuple[Profile, Place, list[Path]]], list[InputError]]
     They come by place, the shipped ones first, and by name.
     """
     where = places()
-    found, bad = [], []
+    profiles, bad = [], []
     for place in reversed(where):
         for name in place.names():
             first, *hidden = _files(name, where)
             if first.parent == place.folder:
                 try:
-                    found.append((_load(first, where, chain=()), place, hidden))
+                    profiles.append((_load(first, where, chain=()), place, hidden))
                 except InputError as error:
                     bad.append(error)
-    return found, bad
+    return profiles, bad
 
 
 def known(name: str) -> bool:
-    """Whether ``name`` stands for a profile in one of the places."""
+    """Return whether ``name`` stands for a profile in one of the places."""
     return bool(_files(name, places()))
 
 
@@ -154,9 +156,9 @@ def anywhere(name: str) -> str:
     return str(files[0]) if files and _is_of_project(files[0], where) else name
 
 
-def place_of(one: Profile) -> Kind | None:
+def place_of(profile: Profile) -> Kind | None:
     """Return whose a profile is; None for a file that was named by its path, in no place."""
-    return next((place.kind for place in places() if place.folder == one.path.parent), None)
+    return next((place.kind for place in places() if place.folder == profile.path.parent), None)
 
 
 def _is_file_name(name: str) -> bool:
@@ -175,11 +177,11 @@ def _files(name: str, where: Sequence[Place]) -> list[Path]:
     if _is_file_name(name):
         return [Path(name)] if Path(name).is_file() else []
     if name == TUNED:
-        own = [one for one in (tuned_name(), type_name()) if one]
-        found = [place.file_of(one) for one in own for place in where if place.kind == "user"]
+        tuned = filter(None, (tuned_name(), type_name()))
+        paths = [place.file_of(stem) for stem in tuned for place in where if place.kind == "user"]
     else:
-        found = [place.file_of(name) for place in where if name != BASELINE or place.kind == "shipped"]
-    return [path for path in found if path is not None]
+        paths = [place.file_of(name) for place in where if name != BASELINE or place.kind == "shipped"]
+    return [path for path in paths if path is not None]
 
 
 def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
@@ -189,7 +191,7 @@ def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
     if at is not None and where[at].kind == "project":
         _announce_passed_over(extends)
     beside = Place("user", path.parent) if at is None else where[at]
-    return [found for place in (beside, *after) if (found := place.file_of(extends)) is not None]
+    return [file for place in (beside, *after) if (file := place.file_of(extends)) is not None]
 
 
 def _announce(path: Path, message: Message) -> None:
@@ -210,7 +212,7 @@ def _read(path: Path) -> yamlfile.YamlFile:
 
 def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
     file = _read(path)
-    place = next((one for one in where if one.folder == path.parent), None)
+    place = next((place for place in where if place.folder == path.parent), None)
     if place is None or place.kind == "user":  # of the others ``places`` has asked, or they are the kit's
         ownership.require_own(path)
     schema.validate(file, SCHEMA)
@@ -224,7 +226,7 @@ def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profil
             near = nearest(data["extends"], where[-1].names())
             raise file.error(("extends",), ExtendsUnknown(data["extends"], near))
         # one that is called as what it extends means that of a later place, if there is one
-        parent_path = next((one for one in there if one != path), there[0])
+        parent_path = next((file for file in there if file != path), there[0])
         if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
             circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
             raise file.error(("extends",), ExtendsCircle(circle))
@@ -249,9 +251,9 @@ def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profil
     )
 
 
-def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Key by key; an own value of null takes an inherited key away."""
-    return {key: value for key, value in {**inherited, **own}.items() if value is not None}
+def _merged(inherited: Mapping[str, Entry], entries: Mapping[str, Entry | None]) -> dict[str, Entry]:
+    """Return the inherited entries with a profile's in their places; null takes an inherited entry away."""
+    return {key: value for key, value in {**inherited, **entries}.items() if value is not None}
 
 
 def _env_texts(file: YamlFile) -> dict[str, str | None]:
@@ -263,7 +265,7 @@ def _check(file: YamlFile) -> None:
     """Raise InputError for what the schema can't say: the file's name, and which expressions there are."""
     if file.data["name"] != file.path.stem:
         raise file.error(("name",), NameIsNotFile(file.data["name"], file.path.stem))
-    require_libraries(file, (), file.data)
+    require_libraries(file, (), file.data.get("preload"))
     if (number := len(file.data.get("env") or ())) > MOST_VARIABLES:
         raise file.error(("env",), TooManyVariables(number, MOST_VARIABLES))
     texts: dict[Path_, str] = {}
@@ -275,17 +277,17 @@ def _check(file: YamlFile) -> None:
                 if not isinstance(error.message, DividesByZero):
                     raise file.error(at, error.message) from None
                 texts[at] = REFERENCE.sub("1", text)
-    require_no_code(file, (), file.data, texts)
+    require_no_code(file, (), file.data.get("env"), file.data.get("prefix"), texts)
 
 
-def require_libraries(file: YamlFile, at: Path_, data: Mapping[str, Any]) -> None:
-    """Raise InputError if the list ``preload`` at ``at`` names what is no library of the registry, or two of a kind.
+def require_libraries(file: YamlFile, at: Path_, preload: Sequence[str] | None) -> None:
+    """Raise InputError if the list ``preload`` below ``at`` names what is no library of the registry, or two of a kind.
 
     The second of two allocators would do nothing.
     """
     known = tuple(preloadable())
     first: dict[str, str] = {}
-    for index, name in enumerate(data.get("preload") or ()):
+    for index, name in enumerate(preload or ()):
         where = (*at, "preload", index)
         if name not in known:
             raise file.error(where, schema.not_a_choice(file, where, name, known))
@@ -294,15 +296,22 @@ def require_libraries(file: YamlFile, at: Path_, data: Mapping[str, Any]) -> Non
             raise file.error(where, SecondOfAKind(name, first[kind]))
 
 
-def require_no_code(file: YamlFile, at: Path_, data: Mapping[str, Any], texts: Mapping[Path_, str]) -> None:
-    """Raise InputError if the keys ``env`` and ``prefix`` at ``at`` let the file choose what is run.
+def require_no_code(
+    file: YamlFile,
+    at: Path_,
+    env: Mapping[str, object] | None,
+    prefix: Sequence[object] | None,
+    texts: Mapping[Path_, str],
+) -> None:
+    """Raise InputError if ``env`` and ``prefix`` below ``at`` let the file choose what is run.
 
     ``texts`` are those of the file with values in the places of expressions.
     """
-    for name, value in (data.get("env") or {}).items():
+    for name, value in (env or {}).items():
         where = (*at, "env", name)
-        if value is not None and (wrong := code_variables.problem(name, texts[where])):
-            raise file.error(where, wrong)
-    words = [(*at, "prefix", index) for index in range(len(data.get("prefix") or ()))]
-    if found := launchers.problem([texts[where] for where in words]):
-        raise file.error(words[found[0]], found[1])
+        if value is not None and (problem := code_variables.problem(name, texts[where])):
+            raise file.error(where, problem)
+    words = [(*at, "prefix", index) for index in range(len(prefix or ()))]
+    if problem_of_prefix := launchers.problem([texts[where] for where in words]):
+        index, message = problem_of_prefix
+        raise file.error(words[index], message)

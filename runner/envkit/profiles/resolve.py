@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.common.messages import About
@@ -13,7 +12,8 @@ from envkit.messages import from_json
 from envkit.profiles import needs
 from envkit.profiles.catalogue_messages import way_to_get
 from envkit.profiles.environment import Environment
-from envkit.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
+from envkit.profiles.expressions import MACHINE_NODES, ExpressionError, expand
+from envkit.profiles.inspection import Facts, Inspection
 from envkit.profiles.messages import (
     BindsProcesses,
     CantBeUsed,
@@ -34,29 +34,36 @@ from envkit.worker.performance_variables import PRELOAD
 # torchrun gives ranks one thread where this says nothing (torch/distributed/run.py); by itself ATen has as many as MKL
 # takes, which is one for each core (aten/src/ATen/ParallelOpenMP.cpp).
 THREADS = "OMP_NUM_THREADS"
-# What says where a process runs: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
+# Commands that bind a process: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
 BINDING, NUMACTL = "taskset", "numactl"
 NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
 
 
-def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
-    """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``.
+def of_rank(inspection: Inspection, parts: int) -> Inspection:
+    """Return the inspection for one of ``parts`` processes that share the CPUs. ``whole`` has the machine's facts.
 
     The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. It has
     one GPU, if there are any.
     """
+    if parts <= 1:
+        return inspection
     facts = inspection["facts"]
-    cores, threads = int(facts["physical_cores"]), int(facts["usable_cpus"])
-    own = {name: max(1, int(facts[name]) // parts) for name in facts.keys() & FACTS}
-    if "gpus" in own:
-        own["gpus"] = min(1, int(facts["gpus"]))
-    # whole cores, with all their hardware threads
-    own["usable_cpus"] = min(own["usable_cpus"], own["physical_cores"] * max(1, -(-threads // cores)))
-    own[MACHINE_NODES] = int(facts["numa_nodes"])
-    return {**inspection, "facts": {**facts, **own}, "whole": facts} if parts > 1 else inspection
+    threads_of_a_core = max(1, -(-facts["usable_cpus"] // facts["physical_cores"]))
+    cores = max(1, facts["physical_cores"] // parts)
+    share: Facts = {
+        **facts,
+        "physical_cores": cores,
+        # no part of a core: all hardware threads of each
+        "usable_cpus": min(max(1, facts["usable_cpus"] // parts), cores * threads_of_a_core),
+        "numa_nodes": max(1, facts["numa_nodes"] // parts),
+        MACHINE_NODES: facts["numa_nodes"],
+    }
+    if "gpus" in facts:
+        share["gpus"] = min(1, facts["gpus"])
+    return {**inspection, "facts": share, "whole": facts}
 
 
-def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
+def resolve(profile: Profile, inspection: Inspection) -> Environment:
     """Fill in host facts and library paths.
 
     ``inspection`` is what ``envkit.worker inspect`` printed inside the image. For a rank (``of_rank``) facts are those
@@ -67,24 +74,24 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     """
     if profile.ranks > 1:
         inspection = _of_its_rank(profile, inspection)
-    machine, whole = needs.known(inspection["facts"]), inspection.get("whole")
-    facts = {name: machine[name] for name in FACTS}
-    machine["numa_nodes"] = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
-    if whole:
-        machine["gpus"] = needs.known(whole)["gpus"]
+    machine, whole_machine = needs.known(inspection["facts"]), inspection.get("whole")
+    facts = needs.numbers(machine)
+    machine["numa_nodes"] = inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"])
+    if whole_machine:
+        machine["gpus"] = needs.known(whole_machine)["gpus"]
     _require(profile, machine, inspection)
     _require_cpu(profile, inspection)
-    if whole and binds(profile.prefix):
+    if whole_machine and binds(profile.prefix):
         raise InputError(CantBeUsed(profile.name, BindsProcesses(" ".join(profile.prefix))))
     preload = {}
     for library in profile.preload:
-        found = inspection["libraries"].get(library)
-        if found is None:
+        file = inspection["libraries"].get(library)
+        if file is None:
             missing = LibraryMissing(library, tuple(inspection["library_folders"]), way_to_get(library))
             raise InputError(CantBeUsed(profile.name, missing))
-        if ENDS_A_NAME.search(found["path"]):
-            raise InputError(PathUnpreloadable(found["path"]))
-        preload[library] = found["path"]
+        if ENDS_A_NAME.search(file["path"]):
+            raise InputError(PathUnpreloadable(file["path"]))
+        preload[library] = file["path"]
     try:
         variables = {name: expand(value, facts) for name, value in profile.env.items()}
         prefix = tuple(expand(item, facts) for item in profile.prefix)
@@ -93,26 +100,27 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         raise InputError(About(str(profile.path), error.message)) from None
     if prefix and inspection["commands"].get(prefix[0]) is None:
         raise InputError(CantBeUsed(profile.name, CommandMissing(prefix[0])))
-    if whole and THREADS not in variables:
+    if whole_machine and THREADS not in variables:
         variables[THREADS] = str(facts["physical_cores"])
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
         variables = {**variables, PRELOAD: ":".join(preload.values())}
-    gpus = int(expand(str(profile.needs.get("gpus", 0)), {name: machine[name] for name in FACTS}))
-    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, gpus)
-    return Environment(profile.name, profile.title, *given)
+    gpus = int(expand(str(profile.needs.get("gpus", 0)), needs.numbers(machine)))
+    return Environment(
+        profile.name, profile.title, variables, preload, prefix, expect, profile.numerics, profile.ranks, gpus
+    )
 
 
 def binds(prefix: Sequence[str]) -> bool:
-    """Whether a command that workers are started with chooses CPUs, or the node of all memory."""
+    """Return whether a command that workers are started with chooses CPUs, or the node of all memory."""
     programs = [Path(word).name for word in prefix]
     if BINDING in programs:
         return True
     return NUMACTL in programs and any(word.startswith(NUMACTL_BINDS) for word in prefix[programs.index(NUMACTL) + 1 :])
 
 
-def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What one of the profile's ranks has. Raises InputError where there are too few cores, or it is one of others."""
+def _of_its_rank(profile: Profile, inspection: Inspection) -> Inspection:
+    """Return the inspection for one of the profile's ranks. Raise InputError for too few cores, or inside a rank."""
     if "whole" in inspection:
         raise InputError(CantBeUsed(profile.name, HasRanks(profile.ranks)))
     cores = inspection["facts"]["physical_cores"]
@@ -121,29 +129,29 @@ def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str
     return of_rank(inspection, profile.ranks)
 
 
-def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
+def _require_cpu(profile: Profile, inspection: Inspection) -> None:
     """Raise InputError for a profile that was tuned for another processor."""
     if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
         raise InputError(TunedElsewhere(profile.name, TunedForOther(profile.cpu, here)))
 
 
-def _require(profile: Profile, facts: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
+def _require(profile: Profile, facts: needs.Known, inspection: Inspection) -> None:
     try:
-        found = needs.unmet(profile.needs, facts)
+        unmet = needs.unmet(profile.needs, facts)
     except ExpressionError as error:
         raise InputError(About(str(profile.path), error.message)) from None
-    if found is None:
+    if unmet is None:
         return
-    fact, reason = found
-    seen = inspection.get("accelerator") or {}
-    if fact == "gpus" and seen.get("problem"):  # the machine may have some that can't be used
-        unusable = GpusUnusable(reason, inspection["python"]["executable"], from_json(seen["problem"]))
+    fact, reason = unmet
+    problem = (inspection.get("accelerator") or {}).get("problem")
+    if fact == "gpus" and problem:  # the machine may have some that can't be used
+        unusable = GpusUnusable(reason, inspection["python"]["executable"], from_json(problem))
         raise InputError(CantBeUsed(profile.name, unusable))
     raise InputError(DoesNotApply(profile.name, reason))
 
 
 def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:
-    """A text that is one whole ``${...}`` stands for a number, as the evidence has it."""
+    """Return an expected value; a text that is one ``${...}`` alone becomes a number, as the evidence has it."""
     if not isinstance(value, str):
         return value
     text = expand(value, facts)

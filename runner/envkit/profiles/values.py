@@ -269,16 +269,16 @@ _GRANULARITIES = ("fine", "thread", "core", "tile", "module", "die", "node", "nu
 def _kmp_affinity(kind: Kind, value: str) -> Message | None:
     """``[modifier,...]type[,permute][,offset]``: what libiomp5 says of each part where it is wrong."""
     parts = [part.strip().lower() for part in _outside_brackets(value, ",")]
-    wrong = next((found for part in parts if (found := _affinity_part(part))), None)
+    problem = next((refused for part in parts if (refused := _affinity_part(part))), None)
     types = [part for part in parts if part in _AFFINITY_TYPES] or ["none"]
     integers = sum(part.isdigit() for part in parts)
-    if wrong is None and len(types) > 1:
-        wrong = SeveralTypes(len(types), tuple(types))
-    if wrong is None and types[0] == "explicit" and not any(part.startswith("proclist=") for part in parts):
-        wrong = WithoutProclist()
-    if wrong is None and integers > _AFFINITY_TYPES[types[0]]:
-        wrong = TooManyNumbers(integers, types[0], _AFFINITY_TYPES[types[0]])
-    return wrong
+    if problem is None and len(types) > 1:
+        problem = SeveralTypes(len(types), tuple(types))
+    if problem is None and types[0] == "explicit" and not any(part.startswith("proclist=") for part in parts):
+        problem = WithoutProclist()
+    if problem is None and integers > _AFFINITY_TYPES[types[0]]:
+        problem = TooManyNumbers(integers, types[0], _AFFINITY_TYPES[types[0]])
+    return problem
 
 
 def _affinity_part(part: str) -> Message | None:

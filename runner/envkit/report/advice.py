@@ -12,11 +12,12 @@ from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Role, View
+from envkit.bench.study import StoppingRule, Study
 from envkit.messages import Message
 from envkit.profiles import catalogue
-from envkit.report import commands, judgement, multi_workload
+from envkit.report import commands, judgement
 from envkit.report.ablation import costs_in_profile
-from envkit.report.judgement import learns_otherwise, other_workload
+from envkit.report.judgement import losses_wrongly_differ
 from envkit.report.messages import advice as messages
 from envkit.report.parts import Row
 from envkit.stats.contribution import NO_DIFFERENCE, Contribution
@@ -24,6 +25,7 @@ from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
 from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import LIBRARIES
+from envkit.worker.request import UserCommand
 
 USED = (
     messages.Use,
@@ -44,38 +46,40 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
     ``folder`` is where the record is.
     """
     if result.study.view is View.WORKLOADS:
-        found = _on_several_workloads(result)
+        advised = _on_several_workloads(result)
     elif result.study.view is View.IMAGES:
-        found = [one for comparison in result.comparisons if (one := _of_image(result, comparison))]
+        advised = [message for comparison in result.comparisons if (message := _of_image(result, comparison))]
     elif result.study.view is View.SETTINGS:
-        found = _of_settings(result)
+        advised = _of_settings(result)
     else:
-        found = _per_profile(result)
-    found = [*dict.fromkeys(found)]
-    found += [one for one in _to_go_on(result, folder) if one not in found]
-    labels = ["", *map(_label, found)]
+        advised = _per_profile(result)
+    advised = [*dict.fromkeys(advised)]
+    advised += [message for message in _to_go_on(result, folder) if message not in advised]
+    labels = ["", *map(_label, advised)]
     return [
-        Row(label if label != before else "", one, whole=hasattr(one, "command"))
-        for one, label, before in zip(found, labels[1:], labels, strict=False)
+        Row(label if label != before else "", message, whole=hasattr(message, "command"))
+        for message, label, before in zip(advised, labels[1:], labels, strict=False)
     ]
 
 
-def _label(one: Message) -> str:
-    if isinstance(one, USED):
+def _label(message: Message) -> str:
+    if isinstance(message, USED):
         return "Use"
-    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | messages.KeepThreads | MENDS) else "Next"
+    return (
+        "Fix" if isinstance(message, messages.FindOutWhy | messages.Preload | messages.KeepThreads | MENDS) else "Next"
+    )
 
 
 def _to_go_on(result: Result, folder: str) -> list[Message]:
     """Return how to come to a verdict, for a run that has none."""
     of_loader, unfinished = result.study.view is View.LOADERS, result.course.unfinished
     resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
-    if result.failures and not any(one.speedup for one in result.comparisons):
+    if result.failures and not any(comparison.speedup for comparison in result.comparisons):
         arm = str(result.failures[-1].arm)
-        others = len(result.study.compared) > 1 and arm in [one.name for one in result.study.compared]
-        if (lack := judgement.memory_that_ran_out(result)) is not None:
+        others = len(result.study.compared) > 1 and arm in [comparison.name for comparison in result.study.compared]
+        if (lack := judgement.memory_that_ran_out(result.failures[-1])) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
-        mend = messages.FindMemory if judgement.was_killed(result) else messages.MendWorker
+        mend = messages.FindMemory if judgement.was_killed(result.failures[-1]) else messages.MendWorker
         return [messages.MendWorker(resume, arm) if others else mend(resume)]
     if unfinished is not None and not result.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
@@ -86,60 +90,74 @@ def _to_go_on(result: Result, folder: str) -> list[Message]:
 
 def _to_know_more(result: Result) -> list[Message]:
     """Return how another run would come to a verdict."""
-    if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in result.comparisons):
-        return [messages.RaiseLimit(_limit(result, judgement.fewest(result)))]
-    if result.study.one_run_each and any(one.single_ratio for one in result.comparisons):
+    if any(comparison.verdict == Verdict.TOO_FEW_SAMPLES for comparison in result.comparisons):
+        limit = _limit(result.study.stopping, result.study.fewest_blocks, result.seconds_per_block)
+        return [messages.RaiseLimit(limit)]
+    if result.study.one_run_each and any(comparison.single_ratio for comparison in result.comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
     return [messages.RunFor(messages.MEASURE, messages.BENCH)] if result.samples and not result.comparisons else []
 
 
-def _limit(result: Result, blocks: int) -> str:
+def _limit(stopping: StoppingRule, blocks: int, seconds_per_block: float) -> str:
     """Return the option that lets a run have so many blocks."""
-    if result.study.stopping.blocks:
+    if stopping.blocks:
         return f"--blocks {blocks}"
-    minutes = math.ceil(max(blocks * result.seconds_per_block, result.study.stopping.budget_s) / 60) + 1
+    minutes = math.ceil(max(blocks * seconds_per_block, stopping.budget_s) / 60) + 1
     return f"--budget {minutes}m"
 
 
 def _per_profile(result: Result) -> list[Message]:
-    if chosen := _of_a_search(result):
+    study = result.study
+    if study.contrasts_of(Role.CHOICE) and (chosen := _of_a_search(result)):
         return [chosen]
-    found, best_told = list[Message](), False
-    ranked = ranking.ranked(result)
-    if ranking.many(result):  # the noisiest of them is the likeliest to be at the top without being known to be faster
+    advised, has_best = list[Message](), False
+    ranked = ranking.ranked(result.comparisons, result.study.view)
+    if ranking.many(
+        result.comparisons
+    ):  # the noisiest of them is the likeliest to be at the top without being known to be faster
         ranked = sorted(ranked, key=_by_worth)
     elif len(ranked) > 1:
         ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
-    for one in ranked:
-        arm = result.study.arm(one.arm)
-        wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(result, one)
-        if len(ranked) > 1 and best_told and not wrong and not result.study.at_once:
+    for comparison in ranked:
+        arm = result.study.arm(comparison.arm)
+        is_unusable = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(
+            comparison, result.environments[comparison.arm]
+        )
+        if len(ranked) > 1 and has_best and not is_unusable and not result.study.at_once:
             continue
         if result.study.view is View.CALIBRATION:
-            told = _after_calibration(one)
-        elif other_workload(result, arm):
-            told = None  # a change of the training's code, which no profile makes
-        elif learns_otherwise(result, one):
-            told = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
+            next_step = _after_calibration(comparison)
+        elif result.study.trains_otherwise(arm):
+            next_step = None  # a change of the training's code, which no profile makes
+        elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
+            next_step = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
         else:
-            told = too_much_interference(one) or _at_once(result, arm) or _next(result, one, arm)
-        if told:
-            found += _supported(result, ranked, told) if isinstance(told, messages.Use) and not best_told else [told]
-            best_told = best_told or not wrong
-    if best_told:  # the table and the line on losses say which others not to use
-        found = [one for one in found if not isinstance(one, messages.ExplainLosses)]
+            next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
+            next_step = next_step or _next(result, comparison, arm)
+        if next_step:
+            advised += (
+                _supported(result, ranked, next_step)
+                if isinstance(next_step, messages.Use) and not has_best
+                else [next_step]
+            )
+            has_best = has_best or not is_unusable
+    if has_best:  # the table and the line on losses say which others not to use
+        advised = [one for one in advised if not isinstance(one, messages.ExplainLosses)]
     unknown = (
-        isinstance(found[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
-        if found
+        isinstance(advised[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
+        if advised
         else False
     )
-    return [*found, messages.RunFor(messages.TRY_ADVISE, _advise(result))] if unknown and _is_local(result) else found
+    is_local = not study.distributed and {arm.engine for arm in study.arms} == {"local"}
+    if unknown and is_local:
+        advised.append(messages.RunFor(messages.TRY_ADVISE, _advise(study.user_command)))
+    return advised
 
 
 def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
     """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
-    worth = [one for one in ranked if is_worth_it(one) and not judgement.losses_differ(one)]
-    first = next((one for one in worth if judgement.is_supported(result, one.arm)), None)
+    worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
+    first = next((faster for faster in worth if judgement.is_supported(result.environments[faster.arm])), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
         return [fastest]
     return [
@@ -147,20 +165,15 @@ def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.U
     ]  # fmt: skip
 
 
-def _by_worth(one: Comparison) -> tuple[bool, bool]:
+def _by_worth(comparison: Comparison) -> tuple[bool, bool]:
     """Return a sort key: first those that are worth it, and of these first those whose losses match."""
-    worth = is_worth_it(one)
-    return not worth, worth and judgement.losses_differ(one)
+    worth = is_worth_it(comparison)
+    return not worth, worth and judgement.losses_differ(comparison)
 
 
-def _is_local(result: Result) -> bool:
-    return {arm.engine for arm in result.study.arms} == {"local"} and not result.study.distributed
-
-
-def _advise(result: Result) -> str:
-    own = result.study.user_command
-    command = shlex.join(own.argv) if own else "python train.py"
-    return f"{commands.from_folder(result.study)}envkit advise -- {command}"
+def _advise(command: UserCommand | None) -> str:
+    training = shlex.join(command.argv) if command else "python train.py"
+    return f"{commands.from_folder(command)}envkit advise -- {training}"
 
 
 def _of_a_search(result: Result) -> Message | None:
@@ -168,9 +181,11 @@ def _of_a_search(result: Result) -> Message | None:
 
     The search compared these two; a report compares both with the baseline alone.
     """
-    if not result.study.contrasts_of(Role.CHOICE) or not all(
-        is_worth_it(one) and not learns_otherwise(result, one) and not too_much_interference(one)
-        for one in result.comparisons
+    if not all(
+        is_worth_it(comparison)
+        and not losses_wrongly_differ(comparison, result.environments[comparison.arm])
+        and not too_much_interference(comparison)
+        for comparison in result.comparisons
     ):
         return None
     shipped, tuned = result.study.compared
@@ -183,87 +198,98 @@ def _of_settings(result: Result) -> list[Message]:
     """Return what to use of a profile that was ablated: less of it, if less of it is as good or better."""
     study = result.study
     whole = result.comparisons[0]
-    found: list[Message] = [
-        messages.ExplainLosses(study.arm(one.arm).name) for one in result.comparisons if learns_otherwise(result, one)
+    advised: list[Message] = [
+        messages.ExplainLosses(study.arm(comparison.arm).name)
+        for comparison in result.comparisons
+        if losses_wrongly_differ(comparison, result.environments[comparison.arm])
     ]
-    wrong = {one.arm for one in result.comparisons if learns_otherwise(result, one)}
+    with_other_losses = {
+        comparison.arm
+        for comparison in result.comparisons
+        if losses_wrongly_differ(comparison, result.environments[comparison.arm])
+    }
     calmer = too_much_interference(whole)
-    if whole.arm in wrong or calmer or not is_worth_it(whole):
-        last = None if whole.arm in wrong else calmer or _next(result, whole, study.whole)
-        return [*found, *([last] if last else [])]
-    costly = [one.setting for one in result.ablation if costs_in_profile(one)]
-    matter = [one for one in result.ablation if one.contribution not in NO_DIFFERENCE]
-    enough = [one.setting.alone for one in matter if one.contribution == Contribution.ALONE]
-    chosen = [one.without for one in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
-    arm = study.arm(next((name for name in chosen if name is not None and name not in wrong), whole.arm))
-    found.append(messages.Use(arm.profile, commands.execute(result, arm)))
+    if whole.arm in with_other_losses or calmer or not is_worth_it(whole):
+        last = None if whole.arm in with_other_losses else calmer or _next(result, whole, study.whole)
+        return [*advised, *([last] if last else [])]
+    costly = [effect.setting for effect in result.ablation if costs_in_profile(effect)]
+    matter = [effect for effect in result.ablation if effect.contribution not in NO_DIFFERENCE]
+    enough = [setting.setting.alone for setting in matter if setting.contribution == Contribution.ALONE]
+    chosen = [setting.without for setting in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
+    arm = study.arm(next((name for name in chosen if name is not None and name not in with_other_losses), whole.arm))
+    advised.append(messages.Use(arm.profile, commands.execute(result, arm)))
     if len(costly) > 1:
-        found.append(messages.WithoutSettings(whole.arm, tuple(one.setting for one in costly)))
-    return found
+        advised.append(messages.WithoutSettings(whole.arm, tuple(setting.setting for setting in costly)))
+    return advised
 
 
-def is_worth_it(one: Comparison) -> bool:
+def is_worth_it(comparison: Comparison) -> bool:
     """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load."""
-    large = one.speedup is not None and not one.speedup.within_margin
-    return one.verdict == Verdict.FASTER and large and one.load is None
+    large = comparison.speedup is not None and not comparison.speedup.within_margin
+    return comparison.verdict == Verdict.FASTER and large and comparison.load is None
 
 
-def _of_image(result: Result, one: Comparison) -> Message | None:
-    arm = result.study.arm(one.arm)
+def _of_image(result: Result, comparison: Comparison) -> Message | None:
+    arm = result.study.arm(comparison.arm)
     reference = result.study.reference_of(arm)
-    if one.verdict == Verdict.NOT_IN_EFFECT:
+    if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return messages.FindOutWhy(commands.diagnose(result, arm))
-    if learns_otherwise(result, one):
+    if losses_wrongly_differ(comparison, result.environments[comparison.arm]):
         return messages.ExplainLosses(arm.name)
-    if calmer := too_much_interference(one):
+    if calmer := too_much_interference(comparison):
         return calmer
-    if is_worth_it(one):
+    if is_worth_it(comparison):
         return messages.Use(arm.name, commands.execute(result, arm))
-    if one.verdict == Verdict.SLOWER and one.speedup is not None and not one.speedup.within_margin:
+    if comparison.verdict == Verdict.SLOWER and comparison.speedup is not None and not comparison.speedup.within_margin:
         return messages.KeepReference(reference.name)
-    return _next(result, one, arm)
+    return _next(result, comparison, arm)
 
 
 def _on_several_workloads(result: Result) -> list[Message]:
     """Return what is wrong with profiles, which to use, and how long it takes to know more."""
     of_profile = {arm.profile: arm for arm in result.study.compared}
-    found, wrong = list[Message](), set()
-    for one in result.comparisons:
-        arm = result.study.arm(one.arm)
-        if one.verdict == Verdict.NOT_IN_EFFECT:
-            found.append(messages.FindOutWhy(commands.diagnose(result, arm)))
-        elif learns_otherwise(result, one):
-            wrong.add(arm.profile)
-            found.append(messages.ExplainLosses(arm.name))
-    loaded = [one.load for one in result.comparisons if one.load]
-    found += [quieter(loaded[0])] if loaded else []
-    winners = [name for names in multi_workload.winners(result).values() for name in names]
-    everywhere = multi_workload.everywhere(result)
-    differ = {result.study.arm(one.arm).profile for one in result.comparisons if judgement.losses_differ(one)}
+    advised, with_other_losses = list[Message](), set()
+    for comparison in result.comparisons:
+        arm = result.study.arm(comparison.arm)
+        if comparison.verdict == Verdict.NOT_IN_EFFECT:
+            advised.append(messages.FindOutWhy(commands.diagnose(result, arm)))
+        elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
+            with_other_losses.add(arm.profile)
+            advised.append(messages.ExplainLosses(arm.name))
+    loaded = [comparison.load for comparison in result.comparisons if comparison.load]
+    advised += [quieter(loaded[0])] if loaded else []
+    winners = [name for names in judgement.winners(result).values() for name in names]
+    everywhere = judgement.everywhere(result)
+    differ = {
+        result.study.arm(comparison.arm).profile
+        for comparison in result.comparisons
+        if judgement.losses_differ(comparison)
+    }
     best, fast = (
-        sorted((name for name in names if name not in wrong), key=lambda name: name in differ)
+        sorted((name for name in names if name not in with_other_losses), key=lambda name: name in differ)
         for names in (everywhere, winners)
     )
     if best:
-        found.append(messages.UseEverywhere(best[0], commands.execute(result, of_profile[best[0]])))
+        advised.append(messages.UseEverywhere(best[0], commands.execute(result, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        found.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
+        advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
     unknown = [
-        (one.arm, one.speedup, one.deviation)
-        for one in result.comparisons
-        if one.verdict == Verdict.NOT_FOUND and one.deviation and one.speedup
+        (comparison.arm, comparison.speedup, comparison.deviation)
+        for comparison in result.comparisons
+        if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup
     ]
     if unknown:  # the noisiest decides
-        name, speedup, deviation = max(unknown, key=lambda one: _needed(result, one[2], one[1].blocks))
-        found.append(_longer(result, speedup, deviation).replace(arm=name))
-    return found
+        margin, sharing = result.study.stopping.margin, result.study.sharing
+        name, speedup, deviation = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
+        advised.append(_longer(result.study, speedup, deviation, result.seconds_per_block).replace(arm=name))
+    return advised
 
 
 def _at_once(result: Result, arm: Arm) -> Message | None:
     """Return whether to train several at once, if that was measured and is known, and how."""
-    one = next((one for one in result.instances if one.arm == arm.name), None)
-    over = [found for found in (one.over_one_process, one.over_reference) if found] if one else []
+    scaled_arm = next((scaled for scaled in result.instances if scaled.arm == arm.name), None)
+    over = [ratio for ratio in (scaled_arm.over_one_process, scaled_arm.over_reference) if ratio] if scaled_arm else []
     if not over or over[-1].verdict == Verdict.SLOWER:  # then the baseline is better than any number under the profile
         return None
     beside = over[0]
@@ -283,7 +309,7 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
     if comparison.verdict == Verdict.SLOWER:
         return messages.KeepReference(reference)
     if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
-        return _longer(result, comparison.speedup, comparison.deviation)
+        return _longer(result.study, comparison.speedup, comparison.deviation, result.seconds_per_block)
     return _use(result, arm) if comparison.verdict == Verdict.FASTER else None
 
 
@@ -294,7 +320,7 @@ def _use(result: Result, arm: Arm) -> Message:
         name = f"{arm.profile}-{each}"
         command = commands.execute(result, replace(arm, profile=name), commands.torchrun(result, arm))
         return messages.UseCopy(arm.profile, name, each, command)
-    kind = messages.Use if judgement.is_supported(result, arm.name) else messages.UseAfterCheck
+    kind = messages.Use if judgement.is_supported(result.environments[arm.name]) else messages.UseAfterCheck
     return kind(arm.profile, commands.execute(result, arm, commands.torchrun(result, arm)))
 
 
@@ -312,8 +338,8 @@ def _without_speedup(result: Result, comparison: Comparison, arm: Arm) -> Messag
 def _preload(result: Result) -> Message | None:
     """Return which library to preload, if nothing is wrong but that the reader of some variables does not run."""
     readers: dict[str, list[str]] = {}
-    wrong = [check for one in result.not_in_effect for check in one.checks if not check.holds]
-    for check in wrong:
+    unmet = [check for measured in result.not_in_effect for check in measured.checks if not check.holds]
+    for check in unmet:
         kind, _, name = check.key.partition(" ")
         variable = catalogue.load().get(name) if kind == "variable" else None
         if variable is None:
@@ -333,8 +359,8 @@ def _own_threads(result: Result) -> Message | None:
 
     A library takes that number from OMP_NUM_THREADS when it is loaded, so the training has changed it since.
     """
-    wrong = {check.key for one in result.not_in_effect for check in one.checks if not check.holds}
-    return messages.KeepThreads() if result.study.user_command and wrong == {THREADS} else None
+    unmet = {check.key for measured in result.not_in_effect for check in measured.checks if not check.holds}
+    return messages.KeepThreads() if result.study.user_command and unmet == {THREADS} else None
 
 
 def too_much_interference(comparison: Comparison) -> Message | None:
@@ -342,9 +368,9 @@ def too_much_interference(comparison: Comparison) -> Message | None:
     return None if comparison.load is None else quieter(comparison.load)
 
 
-def quieter(found: Load) -> Message:
+def quieter(load: Load) -> Message:
     """Return the advice to measure again without a load."""
-    return messages.QuieterMachine(found.blocks, found.of, found.programs)
+    return messages.QuieterMachine(load.blocks, load.of, load.programs)
 
 
 def _after_calibration(comparison: Comparison) -> Message | None:
@@ -353,19 +379,15 @@ def _after_calibration(comparison: Comparison) -> Message | None:
     return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
-def _longer(result: Result, found: Speedup, deviation: float) -> messages.MeasureLonger:
+def _longer(study: Study, speedup: Speedup, deviation: float, seconds_per_block: float) -> messages.MeasureLonger:
     """Return how long it takes to find a difference as small as the margin.
 
     If so many blocks were measured already, it is about a smaller difference.
     """
-    margin, blocks = result.study.stopping.margin, found.blocks
-    while (needed := _needed(result, deviation, blocks, margin)) <= blocks:
+    margin, blocks = study.stopping.margin, speedup.blocks
+    while (needed := blocks_needed(deviation, blocks, margin, study.sharing)) <= blocks:
         margin /= 2
-    minutes = math.ceil(needed * result.seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if result.study.epochs or result.study.stopping.blocks else f"--budget {minutes}m"
-    option += "" if margin == result.study.stopping.margin else f" --margin {margin * 100:g}%"
+    minutes = math.ceil(needed * seconds_per_block / 60) + 1
+    option = f"--blocks {needed}" if study.epochs or study.stopping.blocks else f"--budget {minutes}m"
+    option += "" if margin == study.stopping.margin else f" --margin {margin * 100:g}%"
     return messages.MeasureLonger(margin * 100, needed, minutes, option)
-
-
-def _needed(result: Result, deviation: float, blocks: int, margin: float | None = None) -> int:
-    return blocks_needed(deviation, blocks, margin or result.study.stopping.margin, result.study.sharing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.advice import expected, reasons
 from envkit.advice.expected import Expected
@@ -16,9 +15,9 @@ from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
 from envkit.report import cautions, verdict
-from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
 from envkit.report.messages.advice import PROVE, RunFor
@@ -58,7 +57,7 @@ class Advice:
     @property
     def first_finding(self) -> Finding | None:
         """Return the finding that costs more than a profile gains, as CPUs idle; None without one."""
-        return next((one for one in self.findings if one.code in FIX_FIRST), None)
+        return next((finding for finding in self.findings if finding.code in FIX_FIRST), None)
 
     @property
     def reasons(self) -> list[Reason]:
@@ -73,10 +72,10 @@ class Advice:
             "reasons": [
                 {"code": one.code, "seen": text(one.seen(self.symptoms)), "why": text(one.why)} for one in self.reasons
             ],
-            "expected": [asdict(one) for one in self.expected],
+            "expected": [asdict(expectation) for expectation in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": {name: text(reason) for name, reason in self.left_out.items()},
-            "findings": [finding_document(one) for one in self.findings],
+            "findings": [cautions.finding_document(finding) for finding in self.findings],
             "passed_on": list(self.passed_on),
             "not_passed_on": list(self.removed),
         }
@@ -107,7 +106,8 @@ def rows(advice: Advice) -> list[Row]:
         seen.append(Row("warn", messages.CallersThreads(*advice.callers_threads, advice.usable_cpus)))
     seen += [] if advice.first_finding is not None else _why_idle(advice)
     seen += [
-        Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
+        Row(finding.severity, messages.FindingWithFix(finding.seen, finding.why, finding.fix), _weight(finding))
+        for finding in advice.findings
     ]
     if advice.passed_on:
         seen.append(Row("variables", Variables(KEPT, tuple(advice.passed_on))))
@@ -118,12 +118,12 @@ def rows(advice: Advice) -> list[Row]:
 
 def _why_idle(advice: Advice) -> list[Row]:
     """Return why CPUs idle, as far as that is known, where no finding says it."""
-    symptoms, found = advice.symptoms, list[Row]()
+    symptoms, rows = advice.symptoms, list[Row]()
     if symptoms.threads is not None and symptoms.threads < advice.usable_cpus and not symptoms.helper_cpus:
-        found.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
+        rows.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
     if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in advice.reasons:
-        found.append(Row("note", _idle(symptoms)))
-    return found
+        rows.append(Row("note", _idle(symptoms)))
+    return rows
 
 
 def _weight(finding: Finding) -> str:
@@ -132,55 +132,58 @@ def _weight(finding: Finding) -> str:
 
 def table(advice: Advice) -> Table:
     """Return each profile with its expected gain and the reasons for it; those not worth trying last."""
-    found = [[one.profile, f"{one.gain:.2f}", _range(one), _because(one, advice.symptoms)] for one in advice.expected]
-    weights = ["plain" if one.is_worth_trying else "soft" for one in advice.expected]
+    cells = [
+        [expectation.profile, f"{expectation.gain:.2f}", _range(expectation), _because(expectation, advice.symptoms)]
+        for expectation in advice.expected
+    ]
+    weights = ["plain" if expectation.is_worth_trying else "soft" for expectation in advice.expected]
     worth = [*weights, "soft"].index("soft")
-    found[worth:worth] = [
+    cells[worth:worth] = [
         [name, "-", headings.NOT_MEASURED, _held(name, advice.symptoms)] for name in advice.unmeasured
     ]
     weights[worth:worth] = ["plain"] * len(advice.unmeasured)
-    return Table(headings.EXPECTED, found, (1,), weights)
+    return Table(headings.EXPECTED, cells, (1,), weights)
 
 
 def closing(advice: Advice) -> list[Row]:
     """Return where the ranges come from, what was left out, and what to do next."""
     fitted = expected.fitted()
     ranges = messages.Ranges if fitted.machine == advice.machine else messages.RangesOfOther
-    found = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
+    lines = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
     if advice.unmeasured:
-        found.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
-    found += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
+        lines.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
+    lines += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
     if advice.best is not None and advice.proving is not None:
-        found.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
-    return found
+        lines.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
+    return lines
 
 
 def parts(advice: Advice) -> list[Part]:
     """Return all of it, below the headline."""
-    found = table(advice)
-    return [Rows(rows(advice), bold=True), *([found] if found.rows else []), Rows(closing(advice))]
+    expectations = table(advice)
+    return [Rows(rows(advice), bold=True), *([expectations] if expectations.rows else []), Rows(closing(advice))]
 
 
-def machine(inspection: Mapping[str, Any]) -> str:
+def machine(inspection: Inspection) -> str:
     """Return what decides whether ranges that were fitted elsewhere hold here: processors and usable CPUs."""
     return f"{inspection['fingerprint']['cpu_model']}, {inspection['facts']['usable_cpus']} usable CPUs"
 
 
 def proof(best: Expected, result: Result) -> Message:
     """Return how the speedup that was measured compares with what was expected."""
-    one = next((one for one in result.comparisons if one.arm == best.profile), None)
+    one = next((comparison for comparison in result.comparisons if comparison.arm == best.profile), None)
     was_expected = messages.Range(best.gain, best.low, best.high)
     if one is None or one.speedup is None:
         return messages.Unproved(best.profile, was_expected)
-    found = one.speedup
-    measured = messages.Range(found.ratio, found.low, found.high)
+    speedup = one.speedup
+    measured = messages.Range(speedup.ratio, speedup.low, speedup.high)
     if (load := verdict.beside(one.load)) is not None:
         return messages.Unproved(best.profile, was_expected, measured, load)
-    if found.verdict != Verdict.FASTER:
+    if speedup.verdict != Verdict.FASTER:
         return messages.Unproved(best.profile, was_expected, measured)
-    if best.low <= found.ratio <= best.high:
+    if best.low <= speedup.ratio <= best.high:
         return messages.Proved(best.profile, was_expected, measured)
-    kind = messages.MoreThanExpected if found.ratio > best.high else messages.LessThanExpected
+    kind = messages.MoreThanExpected if speedup.ratio > best.high else messages.LessThanExpected
     return kind(best.profile, was_expected, measured)
 
 
@@ -201,14 +204,14 @@ def _idle(symptoms: Symptoms) -> Message:
     return messages.Idle(symptoms.cpus)
 
 
-def _range(one: Expected) -> str:
-    return f"{one.low:.2f} to {one.high:.2f}"
+def _range(expectation: Expected) -> str:
+    return f"{expectation.low:.2f} to {expectation.high:.2f}"
 
 
-def _because(one: Expected, symptoms: Symptoms) -> str:
-    if one.is_worth_trying:
-        return _held(one.profile, symptoms) or headings.GAINED
-    against = reasons.why_not(one.profile, symptoms)
+def _because(expectation: Expected, symptoms: Symptoms) -> str:
+    if expectation.is_worth_trying:
+        return _held(expectation.profile, symptoms) or headings.GAINED
+    against = reasons.why_not(expectation.profile, symptoms)
     return text(against) if against else headings.NOT_GAINED
 
 

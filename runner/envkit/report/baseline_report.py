@@ -32,20 +32,20 @@ VERDICTS: dict[BaselineVerdict, type[messages.Changed]] = {
 }
 
 
-def show(old: Baseline, new: Baseline, found: Changes | None, threshold: float, out: Console) -> None:
-    """Print the verdicts, a table of speeds, and the lines on both sessions; without ``found``, the sessions alone."""
-    if found is not None:
-        for change, verdict in zip(found.arms, verdicts(found), strict=True):
+def show(old: Baseline, new: Baseline, changes: Changes | None, threshold: float, out: Console) -> None:
+    """Print the verdicts, a table of speeds, and the lines on both sessions; the sessions alone without ``changes``."""
+    if changes is not None:
+        for change, verdict in zip(changes.arms, verdicts(changes), strict=True):
             out.print(Text(text(verdict), STYLES.get(change.verdict, "bold")))
         out.print()
-        _table(found, old.reference, out)
+        _table(changes, old.reference, out)
         out.print()
-    items(out, [*_sessions(old, new), *(_lines(old, new, found, threshold) if found is not None else [])])
+    items(out, [*_sessions(old, new), *(_lines(old, new, changes, threshold) if changes is not None else [])])
 
 
-def verdicts(found: Changes) -> list[Message]:
+def verdicts(changes: Changes) -> list[Message]:
     """Return what became of each arm's speed."""
-    return [_verdict(change, found.confidence) for change in found.arms]
+    return [_verdict(change, changes.confidence) for change in changes.arms]
 
 
 def _verdict(change: Change, confidence: float) -> Message:
@@ -56,19 +56,19 @@ def _verdict(change: Change, confidence: float) -> Message:
     return VERDICTS[change.verdict](change.arm, what, factor.ratio, factor.low, factor.high, confidence)
 
 
-def _table(found: Changes, reference: str, out: Console) -> None:
+def _table(changes: Changes, reference: str, out: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("profile", overflow="fold")
-    decisive = "normalised" if found.machine else f"over {reference}"
-    for column in ("ms/step then", "now", "as measured", decisive, f"{exact_percent(found.confidence)} CI"):
+    decisive = "normalised" if changes.machine else f"over {reference}"
+    for column in ("ms/step then", "now", "as measured", decisive, f"{exact_percent(changes.confidence)} CI"):
         table.add_column(column, justify="right")
-    for change in found.arms:
+    for change in changes.arms:
         factor = change.decisive
         cells = (f"{ratio(factor.ratio)}x", _interval(factor)) if factor else ("-", "-")
         then, now = (f"{seconds * 1000:.2f}" for seconds in (change.old_step_s, change.new_step_s))
         table.add_row(change.arm, then, now, f"{ratio(change.measured.ratio)}x", *cells)
     out.print(table)
-    out.print(Text(headings.THEN_AND_NOW_NORMALISED if found.machine else headings.THEN_AND_NOW, "dim"))
+    out.print(Text(headings.THEN_AND_NOW_NORMALISED if changes.machine else headings.THEN_AND_NOW, "dim"))
 
 
 def _interval(factor: Factor) -> str:
@@ -88,24 +88,24 @@ def _sessions(old: Baseline, new: Baseline) -> list[Row]:
     return [*rows, *(Row("Caution", one, "bad") for one in cautions)]
 
 
-def _lines(old: Baseline, new: Baseline, found: Changes, threshold: float) -> list[Row]:
+def _lines(old: Baseline, new: Baseline, changes: Changes, threshold: float) -> list[Row]:
     """Return the lines on what changed, and what to do."""
     rows = [
-        Row("Caution", messages.KernelOnly(one.arm, one.measured.ratio), "bad")
-        for one in found.arms
-        if one.reference_kernel_only
+        Row("Caution", messages.KernelOnly(change.arm, change.measured.ratio), "bad")
+        for change in changes.arms
+        if change.reference_kernel_only
     ]
-    if found.machine is None:
+    if changes.machine is None:
         rows.append(Row("Caution", messages.OtherKernel(), "bad"))
     else:
-        machine = found.machine
+        machine = changes.machine
         rows.append(Row("Machine", messages.MachineChanged(machine.ratio, machine.low, machine.high)))
-        leads = [(one.arm, one.relative) for one in found.arms if one.relative is not None]
+        leads = [(change.arm, change.relative) for change in changes.arms if change.relative is not None]
         rows += [
             Row("Speedup", messages.LeadChanged(arm, old.reference, lead.ratio, lead.low, lead.high))
             for arm, lead in leads
         ]
-    kinds = {one.verdict for one in found.arms}
+    kinds = {change.verdict for change in changes.arms}
     if BaselineVerdict.NOT_CERTAIN in kinds:
         rows.append(Row("Next", messages.MoreBlocks(threshold)))
     if BaselineVerdict.FASTER in kinds and not new.is_under_load:
@@ -113,14 +113,14 @@ def _lines(old: Baseline, new: Baseline, found: Changes, threshold: float) -> li
     return [*rows, Row("Next", messages.OneSession())]
 
 
-def under_load(one: Baseline) -> Message:
+def under_load(baseline: Baseline) -> Message:
     """Return what a session is no good for whose blocks were nearly all disturbed."""
-    return messages.UnderLoad(one.disturbed, one.blocks)
+    return messages.UnderLoad(baseline.disturbed, baseline.blocks)
 
 
-def when(one: Baseline) -> str:
+def when(baseline: Baseline) -> str:
     """Return ``2026-11-21 11:20 UTC``."""
-    return f"{one.document['measured'][:16].replace('T', ' ')} UTC"
+    return f"{baseline.document['measured'][:16].replace('T', ' ')} UTC"
 
 
 def environments(different: Sequence[Difference], out: Console) -> None:
@@ -130,6 +130,8 @@ def environments(different: Sequence[Difference], out: Console) -> None:
         return
     out.print()
     table = plain_table(("differs", "then", "now"), fold=True)
-    for one in different:
-        table.add_row(*(Text("-" if cell is None else cell) for cell in (one.what, one.old, one.new)))
+    for difference in different:
+        table.add_row(
+            *(Text("-" if cell is None else cell) for cell in (difference.what, difference.old, difference.new))
+        )
     out.print(table)

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from envkit.analysis import ranking
-from envkit.analysis.image_differences import CUDA_OF_BUILD
+from envkit.analysis.image_differences import CUDA_OF_BUILD, Difference
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
+from envkit.checks.doctor.finding import Finding
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
+from envkit.rendering import text
 from envkit.report import judgement
 from envkit.report.messages import cautions as messages
 from envkit.report.messages.headings import LOSSES_DIFFER
@@ -27,26 +30,29 @@ NOTABLE_S = 0.1
 DRIFT_P = 0.01
 
 
-def of(result: Result, one: Comparison) -> list[Message]:
-    """Return the cautions on using the profile of a comparison."""
-    found: list[Message] = []
-    if judgement.losses_differ(one):
-        assert one.losses is not None, "they were compared"
-        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(result) else []
-    elif judgement.may_change_results(result, one.arm):
-        found.append(messages.MayChangeResults())
-    if judgement.overrides_vendor(result.environments[one.arm].preload):
-        found.append(messages.VendorCheckOverridden())
-    ratio = memory_ratio(result, one)
-    if ratio is not None:
-        found.append(messages.CostsMemory(ratio))
-    return found
+def of(
+    comparison: Comparison, environment: Environment, peaks: tuple[float, float] | None, in_table: bool = False
+) -> list[Message]:
+    """Return the cautions on using the profile of a comparison.
+
+    ``peaks`` of memory are those of the arm and of its reference, in bytes. In a table each arm has its own cautions.
+    """
+    cautions: list[Message] = []
+    if judgement.losses_differ(comparison):
+        assert comparison.losses is not None, "they were compared"
+        cautions += [messages.LossesDiffer(finite(comparison.losses.largest_difference))] if in_table else []
+    elif judgement.may_change_results(environment):
+        cautions.append(messages.MayChangeResults())
+    if judgement.overrides_vendor(environment.preload):
+        cautions.append(messages.VendorCheckOverridden())
+    ratio = memory_ratio(*peaks) if peaks is not None else None
+    return [*cautions, *([messages.CostsMemory(ratio)] if ratio is not None else [])]
 
 
 def of_profile(chosen: Profile) -> list[Message]:
     """Return the cautions on using a profile that was not measured yet."""
-    found: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
-    return [*found, *([messages.VendorCheckOverridden()] if judgement.overrides_vendor(chosen.preload) else [])]
+    cautions: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
+    return [*cautions, *([messages.VendorCheckOverridden()] if judgement.overrides_vendor(chosen.preload) else [])]
 
 
 def finite(number: float) -> float | None:
@@ -54,14 +60,9 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def memory_ratio(result: Result, one: Comparison) -> float | None:
-    """Return how many times the reference's memory an arm needs, if that is notably more."""
-    study = result.study
-    peak = {found.arm: found.peak_memory_bytes for found in result.measured}
-    own, other = peak.get(one.arm), peak.get(study.reference_of(study.arm(one.arm)).name)
-    if not own or not other or study.at_once or study.view is View.IMAGES or study.distributed:
-        return None
-    return own / other if own >= NOTABLE_RATIO * other and own - other >= NOTABLE_BYTES else None
+def memory_ratio(peak: float, reference: float) -> float | None:
+    """Return how many times the reference's memory an arm needs (peaks in bytes), if that is notably more."""
+    return peak / reference if peak >= NOTABLE_RATIO * reference and peak - reference >= NOTABLE_BYTES else None
 
 
 def rows(result: Result) -> list[Row]:
@@ -69,49 +70,64 @@ def rows(result: Result) -> list[Row]:
 
     With many profiles, each has its own in the table.
     """
-    found: list[Message] = [messages.SyntheticData()] if result.synthetic else []
-    found += _of_run(result)
-    compared = result.comparisons[:1] if result.study.view is View.SETTINGS else result.comparisons
-    if len(compared) == 1:
-        found += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
-        found += _of_measurement(result, compared[0])
-    elif not tabled(result):
-        for one in compared:
-            found += [messages.OfArm(one.arm, caution) for caution in of(result, one)]
-    said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
-    findings = [one for one in ranking.findings(result) if one.severity != "note"]
-    said += [
-        Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
-        for one in findings
+    study = result.study
+    cautions: list[Message] = [messages.SyntheticData()] if result.synthetic else []
+    unverified = (surroundings["inspection"]["unverified_packages"] for surroundings in result.engines.values())
+    cautions += [messages.UnverifiedPackage(package) for package in unverified if package]
+    cautions += [
+        messages.NotSteady(arm, "--warmup-lines" if study.user_command else "--warmup-steps") for arm in result.unsteady
     ]
-    return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
+    cautions += [
+        messages.HeldBackByQuota(measured.arm, measured.throttled_s)
+        for measured in result.measured
+        if measured.throttled_s > NOTABLE_S
+    ]
+    for arm in study.compared:
+        cautions += _other_builds(arm.name, study.reference_of(arm).name, result.image_differences.get(arm.name, ()))
+    compared = result.comparisons[:1] if study.view is View.SETTINGS else result.comparisons
+    for comparison in () if result.side_by_side else compared:
+        name, has_ratio = comparison.arm, ranking.ratio_of(comparison) is not None
+        each = of(comparison, result.environments[name], result.peaks(name)) if has_ratio or len(compared) > 1 else []
+        cautions += each if len(compared) == 1 else [messages.OfArm(name, caution) for caution in each]
+    cautions += _drift(compared[0]) if len(compared) == 1 else []
+    rows = [Row("Caution", caution, "bad" if is_grave(caution) else "plain") for caution in cautions]
+    findings = ranking.findings(result.findings, result.comparisons, study.view)
+    rows += [
+        Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
+        for one in findings if one.severity != "note"
+    ]  # fmt: skip
+    return [row if number == 0 else replace(row, label="") for number, row in enumerate(rows)]
 
 
-def is_grave(one: Message) -> bool:
+def finding_document(finding: Finding) -> dict[str, object]:
+    """Return a finding as plain data: its texts, and ``message``, which is what was seen as a code with fields."""
+    texts = {"seen": text(finding.seen), "why": text(finding.why), "fix": text(finding.fix)}
+    message = finding.seen.to_json() if isinstance(finding.seen, Message) else None
+    return {"code": finding.code, "severity": finding.severity, **texts, "message": message}
+
+
+def is_grave(message: Message) -> bool:
     """Return whether a caution is one on the results themselves."""
-    return isinstance(one, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
-
-
-def tabled(result: Result) -> bool:
-    """Return whether profiles stand in a table that has a column for cautions."""
-    return len(result.comparisons) > 1 and result.study.view is not View.SETTINGS and not result.study.at_once
+    return isinstance(message, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
 
 
 def legend(result: Result) -> tuple[dict[str, str], list[Message]]:
     """Return the marks of each comparison's cautions in the table, and what each mark means."""
     kinds: dict[str, Message] = {}
     marks: dict[str, list[str]] = {}
-    for one in result.comparisons:
-        for caution in of(result, one) if ranking.ratio_of(one) else ():
-            if isinstance(caution, messages.LossesDiffer) and one.verdict == Verdict.FASTER:
+    for comparison in result.comparisons:
+        arm = comparison.arm
+        cautions = of(comparison, result.environments[arm], result.peaks(arm), in_table=result.side_by_side)
+        for caution in cautions if ranking.ratio_of(comparison) else ():
+            if isinstance(caution, messages.LossesDiffer) and comparison.verdict == Verdict.FASTER:
                 continue  # the column "difference" has it
             shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
             if shown is None:
-                marks.setdefault(one.arm, []).append(_in_table(caution))
+                marks.setdefault(comparison.arm, []).append(_in_table(caution))
                 continue
             kinds.setdefault(caution.code, shown)
-            marks.setdefault(one.arm, []).append("abc"[list(kinds).index(caution.code)])
-    return {arm: ", ".join(found) for arm, found in marks.items()}, list(kinds.values())
+            marks.setdefault(comparison.arm, []).append("abc"[list(kinds).index(caution.code)])
+    return {arm: ", ".join(signs) for arm, signs in marks.items()}, list(kinds.values())
 
 
 def _in_table(caution: Message) -> str:
@@ -120,30 +136,19 @@ def _in_table(caution: Message) -> str:
     return LOSSES_DIFFER
 
 
-def _of_run(result: Result) -> list[Message]:
-    found: list[Message] = [
-        messages.UnverifiedPackage(what)
-        for seen in result.engines.values() if (what := seen["inspection"]["unverified_packages"])
-    ]  # fmt: skip
-    more = "--warmup-lines" if result.study.user_command else "--warmup-steps"
-    found += [messages.NotSteady(name, more) for name in result.unsteady]
-    found += [
-        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in result.measured if one.throttled_s > NOTABLE_S
-    ]
-    for arm in result.study.compared:
-        differences = result.image_differences.get(arm.name, ())
-        build = next((one for one in differences if one.what == CUDA_OF_BUILD), None)
-        if build is not None and None in (build.reference, build.image):
-            reference = result.study.reference_of(arm).name
-            found.append(messages.OtherBuilds(arm.name, _built(build.image), reference, _built(build.reference)))
-    return found
+def _other_builds(arm: str, reference: str, differences: Sequence[Difference]) -> list[Message]:
+    """Return the caution that one of two images has a torch for CPUs alone."""
+    build = next((difference for difference in differences if difference.what == CUDA_OF_BUILD), None)
+    if build is None or None not in (build.reference, build.image):
+        return []
+    return [messages.OtherBuilds(arm, _built(build.image), reference, _built(build.reference))]
 
 
 def _built(cuda: str | None) -> str:
     return f"with CUDA {cuda}" if cuda else "for CPUs alone"
 
 
-def _of_measurement(result: Result, one: Comparison) -> Sequence[Message]:
-    if one.drift is not None and one.speedup is not None and one.drift.p_value < DRIFT_P:
-        return [messages.SpeedupDrifted(1 + one.drift.change)]
+def _drift(comparison: Comparison) -> list[Message]:
+    if comparison.drift is not None and comparison.speedup is not None and comparison.drift.p_value < DRIFT_P:
+        return [messages.SpeedupDrifted(1 + comparison.drift.change)]
     return []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from envkit.analysis.result import Comparison, Result
+from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.arms import View
 from envkit.bench.measure import PRECISE
 from envkit.messages import Message
@@ -15,7 +15,10 @@ from envkit.report.messages import certainty as messages
 from envkit.report.messages import lines
 from envkit.report.messages.headings import NOT_ENDED
 from envkit.report.parts import Row
+from envkit.stats.drift import Drift
 from envkit.stats.interval import ERROR_RATE
+from envkit.stats.sequential import Design
+from envkit.worker.request import UserCommand
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 # A drift is worth a line if chance alone shows one as clear this seldom.
@@ -26,41 +29,45 @@ MOST_WORKLOADS = 4
 
 def rows(result: Result) -> list[Row]:
     """Return how far to trust the verdicts, and which variables came from elsewhere than the profile."""
-    found = []
-    blocks = max((one.speedup.blocks for one in result.comparisons if one.speedup), default=0)
+    study, comparisons = result.study, result.comparisons
+    rows = []
+    blocks = max((comparison.speedup.blocks for comparison in comparisons if comparison.speedup), default=0)
     if blocks:
-        several = len(result.comparisons) if len(result.comparisons) > 1 else None
-        found += [Row("blocks", _blocks(result, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
-    if blocks and result.study.view is not View.WORKLOADS and not result.study.distributed:
-        found.append(Row("floor", floor(result, blocks)))
-    if result.comparisons and result.samples and not result.study.one_run_each:
-        found += [*interference(result), *_pace(result), *_drift(result)]
-    if set(result.warm_up) - set(result.unsteady):
-        found.append(Row("warm-up", _warm_up(result)))
-    elif result.design and not result.unsteady and not result.study.epochs:
-        found.append(Row("warm-up", _no_warm_up(result)))
+        several = len(comparisons) if len(comparisons) > 1 else None
+        rows += [Row("blocks", _blocks(result.ended, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
+    if blocks and study.view is not View.WORKLOADS and not study.distributed:
+        rows.append(Row("floor", floor(result, blocks)))
+    if comparisons and result.samples and not study.one_run_each:
+        measured = len({sample.block for sample in result.samples})
+        rows += [*interference(result.interference, measured, comparisons), *_pace(result.reference_kernel_range_s)]
+        rows += _drift(study.reference.name, result.reference_drift, comparisons)
+    if steady := [steps for arm, steps in result.warm_up.items() if arm not in result.unsteady]:
+        left_out = study.training.warmup_steps + result.skipped_steps
+        several_counts = _several_left_out(result.left_out) if len(study.workloads) > 1 else None
+        rows.append(Row("warm-up", several_counts or messages.SteadyFrom(max(steady) + 1, left_out)))
+    elif result.design and not result.unsteady and not study.epochs:
+        rows.append(Row("warm-up", _no_warm_up(study.user_command)))
     if (longer := result.course.longer) is not None:
-        found.append(Row("budget", messages.OverBudget(longer["takes_s"], longer["budget_s"])))
-    step = result.study.step_name
-    first = tuple(messages.FirstTime(one.arm, 1000 * one.step_s, step) for one in result.course.first_runs or ())
-    found += [Row("first", messages.FirstRuns(first))] if first else []
-    return [*found, *_variables(result)]
-
-
-def _variables(result: Result) -> list[Row]:
-    own = dict.fromkeys(f"{name}={value}" for one in result.measured for name, value in one.set_by_itself.items())
+        rows.append(Row("budget", messages.OverBudget(longer["takes_s"], longer["budget_s"])))
+    runs = result.course.first_runs or ()
+    first = tuple(messages.FirstTime(run.arm, 1000 * run.step_s, study.step_name) for run in runs)
+    rows += [Row("first", messages.FirstRuns(first))] if first else []
     sources: Sequence[tuple[str, Iterable[str]]] = (
-        (messages.SET_BY_COMMAND, own),
+        (messages.SET_BY_COMMAND, _set_by_command(result.measured)),
         (messages.NOT_PASSED_ON, result.removed_variables),
         (messages.KEPT, result.allowed_variables),
     )
-    return [Row("variables", messages.Variables(source, tuple(names))) for source, names in sources if names]
+    rows += [Row("variables", messages.Variables(source, tuple(names))) for source, names in sources if names]
+    return rows
 
 
-def _blocks(result: Result, blocks: int) -> Message:
-    if result.ended == PRECISE:
-        return messages.BlocksMeasured(blocks, messages.PRECISE_ENOUGH)
-    return messages.BlocksMeasured(blocks, result.ended or NOT_ENDED)
+def _set_by_command(measured: Sequence[Measured]) -> list[str]:
+    """Return the performance variables that processes had set by themselves, as ``NAME=value``."""
+    return [*dict.fromkeys(f"{name}={value}" for arm in measured for name, value in arm.set_by_itself.items())]
+
+
+def _blocks(ended: str | None, blocks: int) -> Message:
+    return messages.BlocksMeasured(blocks, messages.PRECISE_ENOUGH if ended == PRECISE else ended or NOT_ENDED)
 
 
 def floor(result: Result, blocks: int) -> Message:
@@ -74,69 +81,62 @@ def floor(result: Result, blocks: int) -> Message:
     return messages.NoiseFloor(*ends, time.strftime("%Y-%m-%d", time.gmtime(known["time"])))
 
 
-def _pace(result: Result) -> list[Row]:
-    if result.reference_kernel_range_s is None:
+def _pace(kernel_range_s: tuple[float, float] | None) -> list[Row]:
+    if kernel_range_s is None:
         return []
-    least, most = (1000 * seconds for seconds in result.reference_kernel_range_s)
+    least, most = (1000 * seconds for seconds in kernel_range_s)
     return [Row("pace", messages.KernelTimes(least, most))]
 
 
-def interference(result: Result) -> list[Row]:
-    """Return what disturbed a run from outside, and each result without that."""
-    blocks, found = len({sample.block for sample in result.samples}), result.interference
-    if not found:
+def interference(
+    by_block: Mapping[int, Sequence[Message]], blocks: int, comparisons: Sequence[Comparison]
+) -> list[Row]:
+    """Return what disturbed a run of so many blocks from outside, by block, and each result without that."""
+    if not by_block:
         return [Row("noise", lines.Undisturbed(blocks))]
-    first = Row("noise", lines.Disturbed(len(found), blocks, found[min(found)][0]))
-    return [first, *(Row("", one) for one in map(_without, result.comparisons) if one is not None)]
+    first = Row("noise", lines.Disturbed(len(by_block), blocks, by_block[min(by_block)][0]))
+    return [first, *(Row("", message) for message in map(_without, comparisons) if message is not None)]
 
 
-def _without(one: Comparison) -> Message | None:
-    rest = one.without_interference
-    return None if rest is None else lines.WithoutDisturbed(rest.ratio, rest.low, rest.high, rest.words, one.arm)
+def _without(comparison: Comparison) -> Message | None:
+    quiet = comparison.without_interference
+    if quiet is None:
+        return None
+    return lines.WithoutDisturbed(quiet.ratio, quiet.low, quiet.high, quiet.words, comparison.arm)
 
 
-def _drift(result: Result) -> list[Row]:
-    found, drift = [], result.reference_drift
+def _drift(reference: str, drift: Drift | None, comparisons: Sequence[Comparison]) -> list[Row]:
+    """Return how the reference's own time drifted, and the speedups that did."""
+    rows = []
     if drift is not None and drift.p_value < DRIFT_P:
-        reference = result.study.reference.name
-        found.append(Row("drift", messages.ReferenceDrifted(reference, 1 / (1 + drift.change))))
-    for one in result.comparisons:
-        if one.drift is not None and one.drift.p_value < DRIFT_P / len(result.comparisons):
-            found.append(Row("drift", warned.SpeedupDrifted(1 + one.drift.change, one.arm), "bad"))
-    return found
+        rows.append(Row("drift", messages.ReferenceDrifted(reference, 1 / (1 + drift.change))))
+    for comparison in comparisons:
+        if comparison.drift is not None and comparison.drift.p_value < DRIFT_P / len(comparisons):
+            rows.append(Row("drift", warned.SpeedupDrifted(1 + comparison.drift.change, comparison.arm), "bad"))
+    return rows
 
 
-def _no_warm_up(result: Result) -> Message:
+def _no_warm_up(command: UserCommand | None) -> Message:
     """Return why the warm-up was not measured."""
-    own = result.study.user_command
-    if own is None:
+    if command is None:
         return messages.SampleTooShort("steps")
-    if own.is_one_step:
+    if command.is_one_step:
         return messages.CommandIsOneStep()
-    unit = "readings" if own.optimizer_steps is None else "steps"
-    left_out = own.warmup_lines or None
+    unit = "readings" if command.optimizer_steps is None else "steps"
+    left_out = command.warmup_lines or None
     return messages.SampleTooShort(unit, left_out, None if left_out else "--warmup-lines")
 
 
-def _warm_up(result: Result) -> Message:
-    if len(result.study.workloads) > 1:
-        return _several_left_out(result)
-    longest = max((steps for arm, steps in result.warm_up.items() if arm not in result.unsteady), default=0)
-    left_out = result.study.training.warmup_steps + result.skipped_steps
-    return messages.SteadyFrom(longest + 1, left_out)
-
-
-def _several_left_out(result: Result) -> Message:
-    counts = result.left_out
+def _several_left_out(counts: Mapping[str, int]) -> Message:
+    """Return how many steps of each workload don't count, or the least and the most of many."""
     if len(counts) <= MOST_WORKLOADS:
         return messages.StepsLeftOut(tuple(messages.Numbered(name, count) for name, count in counts.items()))
     least, most = min(counts.values()), max(counts.values())
     return messages.StepsLeftOut(least=least, most=None if least == most else most)
 
 
-def design(result: Result) -> Message:
+def interim_analyses(fixed: Design | None) -> Message:
     """Return the planned interim analyses and their stopping rule."""
-    fixed = result.design
     if fixed is None:
         return messages.NoInterimAnalyses()
     several = fixed.comparisons if fixed.comparisons > 1 else None

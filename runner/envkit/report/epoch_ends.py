@@ -54,21 +54,25 @@ class Group:
     @property
     def title(self) -> Message:
         """Return what all its cells have in common."""
-        given, steps = self.base, self.cells[0].settings.epoch_steps
-        return messages.EpochsOf(steps, given.batch, given.workers, given.prefetch, memory(given.pin))
+        loader_settings, steps = self.base, self.cells[0].settings.epoch_steps
+        return messages.EpochsOf(
+            steps, loader_settings.batch, loader_settings.workers, loader_settings.prefetch, memory(loader_settings.pin)
+        )
 
 
 def cells(result: Result) -> list[Cell]:
     """Return those that were measured, as planned."""
-    found = []
+    measured = []
     for arm in result.study.arms:
         settings = settings_of(result.study.workload_of(arm))
-        own = [parts for one in result.samples if one.arm == arm.name and (parts := _parts(one))]
-        if settings is not None and own:
-            begin_s, step_s = [begin for begin, _ in own], [step for _, step in own]
+        parts_of_samples = [parts for sample in result.samples if sample.arm == arm.name and (parts := _parts(sample))]
+        if settings is not None and parts_of_samples:
+            begin_s, step_s = [begin for begin, _ in parts_of_samples], [step for _, step in parts_of_samples]
             extremes = (min(begin_s), max(begin_s))
-            found.append(Cell(settings, len(own), statistics.median(begin_s), *extremes, statistics.median(step_s)))
-    return found
+            measured.append(
+                Cell(settings, len(parts_of_samples), statistics.median(begin_s), *extremes, statistics.median(step_s))
+            )
+    return measured
 
 
 def _parts(sample: Sample) -> tuple[float, float] | None:
@@ -80,17 +84,17 @@ def _parts(sample: Sample) -> tuple[float, float] | None:
 
 def groups(measured: Sequence[Cell]) -> list[Group]:
     """In the order in which their cells come."""
-    given = dict.fromkeys(one.settings.base for one in measured)
-    return [Group(same, [one for one in measured if one.settings.base == same]) for same in given]
+    bases = dict.fromkeys(cell.settings.base for cell in measured)
+    return [Group(base, [cell for cell in measured if cell.settings.base == base]) for base in bases]
 
 
 def rows(group: Group) -> list[list[str]]:
     return [
         [
-            one.settings.start, "yes" if one.settings.persistent else "no", f"{one.begin_s:.3f}",
-            f"{one.least_s:.3f} to {one.most_s:.3f}", f"{one.step_s * 1000:.1f}", f"{one.epoch_s:.2f}",
+            cell.settings.start, "yes" if cell.settings.persistent else "no", f"{cell.begin_s:.3f}",
+            f"{cell.least_s:.3f} to {cell.most_s:.3f}", f"{cell.step_s * 1000:.1f}", f"{cell.epoch_s:.2f}",
         ]
-        for one in group.cells
+        for cell in group.cells
     ]  # fmt: skip
 
 
@@ -99,8 +103,8 @@ def saved(group: Group) -> Message | None:
 
     A difference counts if each sample of the one took less than any of the other.
     """
-    new = {one.settings.start: one for one in group.cells if not one.settings.persistent}
-    kept = {one.settings.start: one for one in group.cells if one.settings.persistent}
+    new = {cell.settings.start: cell for cell in group.cells if not cell.settings.persistent}
+    kept = {cell.settings.start: cell for cell in group.cells if cell.settings.persistent}
     savings = tuple(_saving(start, new[start], kept[start]) for start in kept if start in new)
     return messages.PersistentSave(savings) if savings else None
 
@@ -111,20 +115,20 @@ def _saving(start: str, new: Cell, kept: Cell) -> Message:
     return messages.Saves(start, answer=messages.NOTHING if kept.least_s > new.most_s else messages.UNKNOWN)
 
 
-def by_image(one: Cell) -> float:
+def by_image(cell: Cell) -> float:
     """Seconds for an image, of all that an epoch takes."""
-    return one.epoch_s / (one.settings.epoch_steps * one.settings.base.batch)
+    return cell.epoch_s / (cell.settings.epoch_steps * cell.settings.base.batch)
 
 
 def to_json(result: Result) -> list[dict[str, object]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {
-            "workers": one.settings.base.workers, "batch": one.settings.base.batch,
-            "prefetch_factor": one.settings.base.prefetch, "pin_memory": one.settings.base.pin,
-            "start_method": one.settings.start, "persistent_workers": one.settings.persistent, "samples": one.samples,
-            "batches_per_epoch": one.settings.epoch_steps, "epoch_begin_s": one.begin_s, "least_s": one.least_s,
-            "most_s": one.most_s, "batch_s": one.step_s, "epoch_s": one.epoch_s,
+            "workers": cell.settings.base.workers, "batch": cell.settings.base.batch,
+            "prefetch_factor": cell.settings.base.prefetch, "pin_memory": cell.settings.base.pin,
+            "start_method": cell.settings.start, "persistent_workers": cell.settings.persistent,
+            "samples": cell.samples, "batches_per_epoch": cell.settings.epoch_steps, "epoch_begin_s": cell.begin_s,
+            "least_s": cell.least_s, "most_s": cell.most_s, "batch_s": cell.step_s, "epoch_s": cell.epoch_s,
         }
-        for one in cells(result)
+        for cell in cells(result)
     ]  # fmt: skip

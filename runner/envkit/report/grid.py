@@ -70,27 +70,27 @@ def memory(pin: bool) -> str | None:
 
 def cells(result: Result) -> list[Cell]:
     """Return those that were measured, as planned."""
-    found = []
+    measured = []
     for arm in result.study.arms:
         settings = settings_of(result.study.workload_of(arm))
         steps = [sample.mean_step_s for sample in result.samples if sample.arm == arm.name]
         if settings is not None and steps:
             seconds = [step * IMAGES / settings.batch for step in steps]
-            found.append(Cell(settings, len(steps), statistics.median(seconds), min(seconds), max(seconds)))
-    return found
+            measured.append(Cell(settings, len(steps), statistics.median(seconds), min(seconds), max(seconds)))
+    return measured
 
 
 def variants(measured: Sequence[Cell]) -> list[Variant]:
     """The tables, in the order in which their cells come."""
-    with_workers = [one for one in measured if one.settings.workers] or measured
-    found: list[Variant] = []
+    with_workers = [cell for cell in measured if cell.settings.workers] or measured
+    tables: list[Variant] = []
     for prefetch, pin in dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in with_workers):
-        first = not any(one.pin == pin for one in found)
+        first = not any(one.pin == pin for one in tables)
         made_ahead = (0, prefetch) if first else (prefetch,)
-        own = [one for one in measured if one.settings.pin == pin and one.settings.prefetch in made_ahead]
-        by_place = {(one.settings.workers, one.settings.batch): one for one in own}
-        found.append(Variant(prefetch, pin, by_place))
-    return found
+        shown = [cell for cell in measured if cell.settings.pin == pin and cell.settings.prefetch in made_ahead]
+        by_place = {(one.settings.workers, one.settings.batch): one for one in shown}
+        tables.append(Variant(prefetch, pin, by_place))
+    return tables
 
 
 def ties(measured: Sequence[Cell]) -> int:
@@ -107,11 +107,11 @@ def rows_on_fastest(result: Result) -> list[Row]:
     best = min(measured, key=lambda cell: cell.seconds)
     settings = best.settings
     prefetch = settings.prefetch if settings.workers else None
-    found = [Row("Range", messages.LoaderRange(best.least, best.most, best.samples))]
+    lines = [Row("Range", messages.LoaderRange(best.least, best.most, best.samples))]
     if len({one.settings.batch for one in measured}) > 1:
-        found.append(Row("Caution", messages.OtherBatchSize()))
+        lines.append(Row("Caution", messages.OtherBatchSize()))
     pin = "pin_memory=True" if settings.pin else None
-    return [*found, Row("Next", messages.TryLoader(settings.batch, settings.workers, prefetch, pin))]
+    return [*lines, Row("Next", messages.TryLoader(settings.batch, settings.workers, prefetch, pin))]
 
 
 def of_workers(number: int) -> str:
@@ -125,11 +125,11 @@ def header(variant: Variant) -> list[str]:
 
 def rows(variant: Variant) -> list[list[str]]:
     """A row for each size of a batch, a column for each number of workers."""
-    found = []
+    lines = []
     for batch in variant.batches:
         line = [variant.cells.get((workers, batch)) for workers in variant.workers]
-        found.append([str(batch), *(f"{cell.seconds:.2f}" if cell else "-" for cell in line)])
-    return found
+        lines.append([str(batch), *(f"{cell.seconds:.2f}" if cell else "-" for cell in line)])
+    return lines
 
 
 def chart(variant: Variant) -> list[str]:
@@ -156,9 +156,9 @@ def to_json(result: Result) -> list[dict[str, object]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {
-            "workers": one.settings.workers, "batch": one.settings.batch, "prefetch_factor": one.settings.prefetch,
-            "pin_memory": one.settings.pin, "samples": one.samples, "seconds_per_1000_images": one.seconds,
-            "least": one.least, "most": one.most,
+            "workers": cell.settings.workers, "batch": cell.settings.batch, "prefetch_factor": cell.settings.prefetch,
+            "pin_memory": cell.settings.pin, "samples": cell.samples, "seconds_per_1000_images": cell.seconds,
+            "least": cell.least, "most": cell.most,
         }
-        for one in cells(result)
+        for cell in cells(result)
     ]  # fmt: skip

@@ -87,21 +87,21 @@ def _filled(sections: Iterable[Section]) -> list[Section]:
 
 def _cards(rows: Sequence[Row]) -> list[tuple[Row, list[Row]]]:
     """Return each row that has a label, with those below it that have none."""
-    found: list[tuple[Row, list[Row]]] = []
+    cards: list[tuple[Row, list[Row]]] = []
     for row in rows:
         if row.label:
-            found.append((row, []))
+            cards.append((row, []))
         else:
-            found[-1][1].append(row)
-    return found
+            cards[-1][1].append(row)
+    return cards
 
 
 def _labelled(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Return each label with the rows that it stands for: its own, those without one, and those that repeat it."""
-    found: list[tuple[str, list[Row]]] = []
+    labelled: list[tuple[str, list[Row]]] = []
     for row in rows:
-        if found and row.label in ("", found[-1][0]):
-            found[-1][1].append(row)
+        if labelled and row.label in ("", labelled[-1][0]):
+            labelled[-1][1].append(row)
         else:
-            found.append((row.label, [row]))
-    return found
+            labelled.append((row.label, [row]))
+    return labelled

@@ -7,11 +7,12 @@ and the home folder are replaced wherever they occur all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
 
+from envkit.engines.measurement import Evidence, probe
 from envkit.messages import Message
+from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
 from envkit.report.messages import issue as messages
 
@@ -22,8 +23,8 @@ PLAIN = re.compile(r"[\w.,:;=+%-]{1,80}")
 
 
 def markdown(
-    inspection: Mapping[str, Any],
-    evidence: Mapping[str, Any],
+    inspection: Inspection,
+    evidence: Evidence,
     variables: Mapping[str, str | None],
     secrets: Mapping[str, str],
 ) -> str:
@@ -42,31 +43,36 @@ def markdown(
     return f"```text\n{block}```\n"
 
 
-def _machine(inspection: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
+def _machine(inspection: Inspection) -> list[tuple[str, Message | str]]:
     facts, seen, packages = inspection["facts"], inspection["fingerprint"], inspection["packages"]
-    accelerator, limit = inspection.get("accelerator") or {}, inspection.get("memory_limit")
+    accelerator, limit = inspection.get("accelerator"), inspection.get("memory_limit")
     quota = messages.NoQuota() if facts["cpu_quota"] is None else messages.Quota(facts["cpu_quota"])
     cpus = (facts["usable_cpus"], facts["online_cpus"], quota, facts["physical_cores"])
-    gpus = tuple(one.get("name", messages.NOT_SEEN) for one in accelerator.get("devices") or ())
+    devices = accelerator["devices"] if accelerator else []
+    gpus = tuple(str(device.get("name", messages.NOT_SEEN)) for device in devices)
     pages = (seen["thp_enabled"], seen["thp_defrag"])
     found: list[tuple[str, Message | str]] = [
         ("torch", messages.Versions(packages["torch"], inspection["python"]["version"], packages["numpy"])),
         ("CPU", messages.Processor(seen["cpu_model"], seen["cpu_numbers"], tuple(seen["isa"]))),
         ("CPUs", messages.Cpus(*cpus, messages.SMT[bool(facts["smt"])], facts["numa_nodes"])),
-        ("memory", messages.MachineMemory(seen["memory_bytes"] / GIB, *pages, limit / GIB if limit else None)),
+        ("memory", messages.MachineMemory((seen["memory_bytes"] or 0) / GIB, *pages, limit / GIB if limit else None)),
         (
             "system",
-            messages.MachineSystem(*(seen[name] for name in ("distribution", "kernel", "libc", "architecture"))),
+            messages.MachineSystem(seen["distribution"], seen["kernel"], seen["libc"], seen["architecture"]),
         ),
         ("frequency", messages.Frequency(seen["governor"] or messages.NOT_SEEN, seen["hypervisor"] or "none")),
     ]
-    return [*found, ("GPUs", messages.Gpus(gpus, accelerator["driver"], accelerator["torch_cuda"]))] if gpus else found
+    if accelerator and gpus:
+        found.append(("GPUs", messages.Gpus(gpus, accelerator["driver"], accelerator["torch_cuda"])))
+    return found
 
 
-def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
-    torch, threads, openmp, malloc = (evidence[name] for name in ("torch", "threads", "openmp", "malloc"))
-    mkl, onednn, limits = evidence["mkl"], evidence["onednn"], evidence["limits"]
-    masks = tuple(messages.Mask(number, cpus) for cpus, number in threads["masks"].items())
+def _process(evidence: Evidence) -> list[tuple[str, Message | str]]:
+    torch, threads, openmp, malloc = (probe(evidence, name) for name in ("torch", "threads", "openmp", "malloc"))
+    mkl, onednn, limits = (probe(evidence, name) for name in ("mkl", "onednn", "limits"))
+    by_mask = threads["masks"]
+    assert isinstance(by_mask, dict), "threads are counted by the CPUs that they may run on"
+    masks = tuple(messages.Mask(number, cpus) for cpus, number in by_mask.items())
     runtime = (openmp["runtime"], _names(openmp["mapped"]), openmp["max_threads"])
     found: list[tuple[str, Message | str]] = [
         ("threads", messages.Threads(torch["num_threads"], torch["interop_threads"], threads["count"])),
@@ -74,7 +80,7 @@ def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
         ("limits", messages.Limits(limits["throttled_s"], limits["seccomp"])),
         ("OpenMP", messages.Openmp(*runtime, openmp["proc_bind"], openmp["places"], openmp["wait_policy"])),
         ("allocator", messages.Allocator(malloc["allocator"], _names([malloc["library"]]))),
-        ("preloads", _names(evidence["variables"]["preloaded"]) or "none"),
+        ("preloads", _names(probe(evidence, "variables")["preloaded"]) or "none"),
     ]
     if mkl.get("available"):
         found.append(("MKL", messages.Mkl(mkl["version"], mkl["max_threads"], mkl["code"], mkl["dispatch"])))
@@ -83,8 +89,9 @@ def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
     return [*found, ("capability", str(torch["cpu_capability"]))]
 
 
-def _names(paths: Iterable[str]) -> str:
-    return ", ".join(PurePath(path).name for path in paths if path)
+def _names(paths: object) -> str:
+    """Return the file names of a list of paths, some of which may be missing; nothing of another form."""
+    return ", ".join(PurePath(path).name for path in paths if path) if isinstance(paths, list) else ""
 
 
 def _shown(name: str, value: str | None) -> str | None:

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import math
 import signal
-from collections import Counter
 from collections.abc import Iterable
 
+from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, View
+from envkit.bench.events import Failure
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.engines.messages import Killed
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.stats.interval import ERROR_RATE
+from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import LIBRARIES
 from envkit.worker.messages import MemoryRanOut
 
 
-def may_change_results(result: Result, arm: str) -> bool:
-    """Return whether the profile of an arm may change numerics."""
-    return result.environments[arm].numerics != "same"
+def may_change_results(environment: Environment) -> bool:
+    """Return whether an environment may change numerics."""
+    return environment.numerics != "same"
 
 
-def is_supported(result: Result, arm: str) -> bool:
-    """Return whether the profile of an arm leaves numerics alone and overrides no vendor's check."""
-    return not may_change_results(result, arm) and not overrides_vendor(result.environments[arm].preload)
+def is_supported(environment: Environment) -> bool:
+    """Return whether an environment leaves numerics alone and overrides no vendor's check."""
+    return not may_change_results(environment) and not overrides_vendor(environment.preload)
 
 
 def overrides_vendor(preload: Iterable[str]) -> bool:
@@ -34,17 +37,17 @@ def overrides_vendor(preload: Iterable[str]) -> bool:
     return any(name in LIBRARIES and LIBRARIES[name].overrides_vendor for name in preload)
 
 
-def was_killed(result: Result) -> bool:
-    """Return whether SIGKILL ended the last worker that failed: the kernel does that if memory runs out."""
-    problem: object = problem_of(result.failures[-1]) if result.failures else None
+def was_killed(failure: Failure) -> bool:
+    """Return whether SIGKILL ended a worker that failed: the kernel does that if memory runs out."""
+    problem: object = problem_of(failure)
     while isinstance(problem, WarmingUp | WorkerEnded):
         problem = problem.problem if isinstance(problem, WarmingUp) else problem.failure
     return isinstance(problem, Killed) and problem.signal == signal.SIGKILL.name
 
 
-def memory_that_ran_out(result: Result) -> MemoryRanOut | None:
-    """Return what the kernel's counters said of the last worker that failed: it, or a child, was killed for memory."""
-    waiting: list[object] = [problem_of(result.failures[-1])] if result.failures else []
+def memory_that_ran_out(failure: Failure) -> MemoryRanOut | None:
+    """Return what the kernel's counters said of a worker that failed: it, or a child, was killed for memory."""
+    waiting: list[object] = [problem_of(failure)]
     while waiting:
         one = waiting.pop()
         if isinstance(one, MemoryRanOut):
@@ -53,36 +56,19 @@ def memory_that_ran_out(result: Result) -> MemoryRanOut | None:
     return None
 
 
-def learns_otherwise(result: Result, comparison: Comparison) -> bool:
+def losses_wrongly_differ(comparison: Comparison, environment: Environment) -> bool:
     """Return whether losses differ that should not.
 
-    A profile that may change results must still have numbers for losses.
+    An environment that may change results must still have numbers for losses.
     """
     losses = comparison.losses
-    may_differ = may_change_results(result, comparison.arm)
+    may_differ = may_change_results(environment)
     return losses is not None and not losses.agree and not (may_differ and math.isfinite(losses.largest_difference))
 
 
 def losses_differ(comparison: Comparison) -> bool:
     """Return whether losses differ by more than rounding, whether or not they may."""
     return comparison.losses is not None and not comparison.losses.agree
-
-
-def other_workload(result: Result, arm: Arm) -> str | None:
-    """Return what ``arm`` trains, if the reference trains something else."""
-    name = result.study.workload_of(arm)
-    return None if name == result.study.workload_of(result.study.reference_of(arm)) else name
-
-
-def fewest(result: Result) -> int:
-    """Return the fewest blocks that can give each comparison an interval."""
-    return result.study.fewest_blocks
-
-
-def complete_blocks(result: Result) -> int:
-    """Return how many blocks have a sample of each arm."""
-    arms = Counter(sample.block for sample in result.samples)
-    return sum(number == len(result.study.arms) for number in arms.values())
 
 
 def noise_floor(result: Result, blocks: int) -> float | None:
@@ -102,3 +88,32 @@ def noise_floor(result: Result, blocks: int) -> float | None:
 
     farthest = float(stdtrit(seen - 1, 1 - ERROR_RATE / 2))  # Student's t
     return math.expm1(farthest * deviation / math.sqrt(blocks))
+
+
+# --- several workloads in one run ---
+
+
+def winners(result: Result) -> dict[str, list[str]]:
+    """Return for each workload the profiles that are known to be faster than its reference, the fastest first.
+
+    One that was measured beside a load is not known to be. They are compared with the reference only, so it is unknown
+    whether the first is faster than the second.
+    """
+    by_name: dict[str, list[str]] = {result.study.workload_of(arm): [] for arm in result.study.references}
+    for arm, comparison in by_workload(result):
+        if comparison.verdict == Verdict.FASTER and comparison.load is None:
+            by_name[result.study.workload_of(arm)].append(arm.profile)
+    return by_name
+
+
+def everywhere(result: Result) -> list[str]:
+    """Return the profiles that are faster on every workload."""
+    fast = list(winners(result).values())
+    return [name for name in fast[0] if all(name in names for names in fast[1:])] if fast else []
+
+
+def by_workload(result: Result) -> list[tuple[Arm, Comparison]]:
+    """Return the arms that are compared: workload by workload, and on each the fastest first."""
+    study, order = result.study, list(result.study.workloads)
+    pairs = [(study.arm(comparison.arm), comparison) for comparison in result.comparisons]
+    return sorted(pairs, key=lambda pair: (order.index(study.workload_of(pair[0])), -(ranking.ratio_of(pair[1]) or 0)))

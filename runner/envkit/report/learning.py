@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from envkit.analysis.learning_curves import Epoch, LearningCurve
-from envkit.analysis.result import Result
 from envkit.bench import quality
 from envkit.messages import Message
 from envkit.report.messages import headings
@@ -18,47 +17,46 @@ from envkit.report.parts import Fold, Note, Part, Row, Table
 FEW_EPOCHS = 10
 
 
-def rows(result: Result) -> list[Row]:
+def rows(curves: Sequence[LearningCurve], target: str) -> list[Row]:
     """Return when each arm reached the target; nothing without a target."""
-    found = [_reached(result, one) for one in result.learning if one.to_target and one.to_target.seconds is not None]
-    return [replace(row, label="") if number else row for number, row in enumerate(found)]
+    each = [_reached(curve, target) for curve in curves if curve.to_target and curve.to_target.seconds is not None]
+    return [replace(row, label="") if number else row for number, row in enumerate(each)]
 
 
-def _reached(result: Result, one: LearningCurve) -> Row:
-    reached = one.to_target
+def _reached(curve: LearningCurve, target: str) -> Row:
+    reached = curve.to_target
     assert reached is not None
     assert reached.seconds is not None, "it was reached"
-    tests_s = sum(epoch.test_s for epoch in one.epochs)
-    target = str(result.study.until)
-    return Row("Target", messages.TargetReached(one.arm, target, reached.seconds, reached.epochs or 0, tests_s))
+    tests_s = sum(epoch.test_s for epoch in curve.epochs)
+    return Row("Target", messages.TargetReached(curve.arm, target, reached.seconds, reached.epochs or 0, tests_s))
 
 
-def never(result: Result, one: LearningCurve) -> Message:
-    """Return that a training has not reached the target, and how near it came."""
-    best = one.to_target.best if one.to_target else None
-    samples = one.samples if one.samples > 1 else None
-    return messages.NeverReached(one.arm, str(result.study.until), result.study.epochs, samples, best)
+def never(curve: LearningCurve, target: str, epochs: int) -> Message:
+    """Return that a training of so many ``epochs`` has not reached the target, and how near it came."""
+    best = curve.to_target.best if curve.to_target else None
+    samples = curve.samples if curve.samples > 1 else None
+    return messages.NeverReached(curve.arm, target, epochs, samples, best)
 
 
-def tables(result: Result, all_epochs: bool) -> list[Part]:
+def tables(curves: Sequence[LearningCurve], all_epochs: bool) -> list[Part]:
     """Return a table for each arm, with ``all_epochs`` of them in it, or else a few."""
-    if not result.learning:
+    if not curves:
         return []
-    folds = [Fold(_title(one), [table(one, None if all_epochs else FEW_EPOCHS)]) for one in result.learning]
+    folds = [Fold(_title(curve), [table(curve, None if all_epochs else FEW_EPOCHS)]) for curve in curves]
     return [Note(headings.READING_EPOCHS), *folds]
 
 
-def _title(one: LearningCurve) -> Message:
-    return messages.EpochByEpoch(one.arm, one.samples if one.samples > 1 else None)
+def _title(curve: LearningCurve) -> Message:
+    return messages.EpochByEpoch(curve.arm, curve.samples if curve.samples > 1 else None)
 
 
-def table(one: LearningCurve, most: int | None = None) -> Table:
+def table(curve: LearningCurve, most: int | None = None) -> Table:
     """Return a row for each epoch, or for ``most`` of them and the last. The one that reached the target stands out."""
-    names = list(one.epochs[0].quality)
+    names = list(curve.epochs[0].quality)
     header = ("epoch", "training", "loss", *names, "testing")
-    every = 1 if most is None else math.ceil(len(one.epochs) / most)
-    shown = [epoch for epoch in one.epochs if epoch.number % every == 0 or epoch.number in (1, len(one.epochs))]
-    at = one.to_target.epochs if one.to_target else None
+    every = 1 if most is None else math.ceil(len(curve.epochs) / most)
+    shown = [epoch for epoch in curve.epochs if epoch.number % every == 0 or epoch.number in (1, len(curve.epochs))]
+    at = curve.to_target.epochs if curve.to_target else None
     weights = ["good" if epoch.number == at else "plain" for epoch in shown]
     note = None if every == 1 else messages.SomeEpochs(every)
     return Table(header, [_cells(epoch, names) for epoch in shown], range(len(header)), weights, note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from envkit.analysis import ranking
 from envkit.analysis.gpu_readings import trained_on
@@ -37,97 +37,101 @@ MOST = 0.8
 def rows(result: Result) -> list[Row]:
     """Return the lines on what was verified and found."""
     if result.study.view is View.LOADERS:
-        return [Row("Noise", one) for one in noise(result)[:1]] + grid.rows_on_fastest(result)
-    found: list[tuple[str, Message | None]] = [
+        return [Row("Noise", message) for message in noise(result)[:1]] + grid.rows_on_fastest(result)
+    lines: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
         ("Settings", settings(result)),
-        *(("Losses", one) for one in losses(result)),
-        *(("Noise", one) for one in noise(result)),
+        *(("Losses", message) for message in losses(result)),
+        *(("Noise", message) for message in noise(result)),
         ("Why", cause := why(result)),
-        ("Why", the_rest(result, cause)),
     ]
-    said = [(label, one) for label, one in found if one is not None]
-    shown = [
-        label if label != before else ""
-        for (label, _), before in zip(said, ["", *(one for one, _ in said)], strict=False)
-    ]
+    if (purpose := _unexplained(cause)) is not None:
+        command = commands.breakdown(result, result.study.arm(result.comparisons[0].arm))
+        lines.append(("Why", RunFor(purpose, command) if command else None))
+    labelled = [(label, message) for label, message in lines if message is not None]
+    labels = ["", *(label for label, _ in labelled)]
     return [
-        Row(label, one, _weight(one), whole=hasattr(one, "command"))
-        for label, (_, one) in zip(shown, said, strict=True)
+        Row(label if label != before else "", message, _weight(message), whole=hasattr(message, "command"))
+        for (label, message), before in zip(labelled, labels, strict=False)
     ]
 
 
-def _weight(one: Message) -> str:
-    return "bad" if isinstance(one, messages.LossesFarther) else "plain"
+def _weight(message: Message) -> str:
+    return "bad" if isinstance(message, messages.LossesFarther) else "plain"
 
 
 def settings(result: Result) -> Message | None:
     """Return whether what was set was observed; None where a table says what was not."""
-    compared = [one for one in result.measured if one.arm in {arm.name for arm in result.study.compared}]
+    compared = [measured for measured in result.measured if measured.arm in {arm.name for arm in result.study.compared}]
     if not compared:
-        compared = [one for one in result.measured if one.arm == result.study.reference.name]
+        compared = [measured for measured in result.measured if measured.arm == result.study.reference.name]
     if len(compared) > 1:
-        return _settings_of_many(result, compared)
+        return _settings_of_many(compared, len(result.study.compared), tables.things(result))
     if result.not_in_effect:
-        outside = next((one.not_observed for one in result.not_in_effect if one.not_observed), None)
+        outside = next((measured.not_observed for measured in result.not_in_effect if measured.not_observed), None)
         if outside:
             return messages.SeenFromOutside(from_json(outside))
         first = result.not_in_effect[0]
         return messages.CheckedIn(first.samples, first.arm)
     if not compared:
         return messages.NotVerifiedYet() if result.comparisons else None
-    return _settings_of_one(result, compared[0])
+    has_settings = result.study.view is not View.CALIBRATION and compared[0].arm != result.study.reference.name
+    return _settings_of_one(compared[0], has_settings)
 
 
-def _settings_of_one(result: Result, one: Measured) -> Message | None:
-    if one.not_observed:
-        return messages.SeenFromOutside(from_json(one.not_observed))
-    if not one.checks:
-        sets = one.arm != result.study.reference.name
-        return messages.NothingToVerify(one.arm) if sets and result.study.view is not View.CALIBRATION else None
-    if one.unverified:
-        keys = tuple(check.key for check in one.unverified)
-        number = len(one.checks) - len(keys)
-        return messages.SomeVerified(number, len(one.checks), keys, effect.shown(one.unverified[0].seen))
-    return messages.AllVerified(len(one.checks) if len(one.checks) > 1 else None)
+def _settings_of_one(measured: Measured, has_settings: bool) -> Message | None:
+    if measured.not_observed:
+        return messages.SeenFromOutside(from_json(measured.not_observed))
+    if not measured.checks:
+        return messages.NothingToVerify(measured.arm) if has_settings else None
+    if measured.unverified:
+        keys = tuple(check.key for check in measured.unverified)
+        number = len(measured.checks) - len(keys)
+        return messages.SomeVerified(number, len(measured.checks), keys, effect.shown(measured.unverified[0].seen))
+    return messages.AllVerified(len(measured.checks) if len(measured.checks) > 1 else None)
 
 
-def _settings_of_many(result: Result, compared: Sequence[Measured]) -> Message:
-    things = tables.things(result)
-    wrong = tuple(one.arm for one in compared if not one.in_effect)
-    partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
-    sound = len(compared) - len(wrong) - len(partly)
-    kind = messages.ArmsVerified if sound == len(result.study.compared) else messages.SomeArmsVerified
-    return kind(sound, len(result.study.compared), things, wrong, partly)
+def _settings_of_many(compared: Sequence[Measured], everyone: int, things: str) -> Message:
+    not_in_effect = tuple(measured.arm for measured in compared if not measured.in_effect)
+    partly = tuple(
+        measured.arm for measured in compared if measured.in_effect and (measured.unverified or measured.not_observed)
+    )
+    sound = len(compared) - len(not_in_effect) - len(partly)
+    kind = messages.ArmsVerified if sound == everyone else messages.SomeArmsVerified
+    return kind(sound, everyone, things, not_in_effect, partly)
 
 
 def losses(result: Result) -> list[Message]:
     """Return how the losses of what was compared agree with the reference's."""
     study = result.study
-    compared = [one for one in result.comparisons if one.verdict != Verdict.NOT_IN_EFFECT]
+    compared = [comparison for comparison in result.comparisons if comparison.verdict != Verdict.NOT_IN_EFFECT]
     if study.view is View.SETTINGS:
-        compared = compared[:1] + [one for one in compared[1:] if judgement.losses_differ(one)]
+        compared = compared[:1] + [comparison for comparison in compared[1:] if judgement.losses_differ(comparison)]
     if not compared or study.view is View.CALIBRATION:
         return []
     if any(one.what == OTHER_WEIGHTS for arm in study.compared for one in result.image_differences.get(arm.name, ())):
         return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
-    others = [arm for arm in study.compared if judgement.other_workload(result, arm)]
-    found = _agreeing(result, [one for one in compared if one.losses is not None], len(compared))
+    others = [arm for arm in study.compared if study.trains_otherwise(arm)]
+    known = {comparison.arm: comparison.losses for comparison in compared if comparison.losses is not None}
+    reference = None if study.user_command is None else study.reference.name
+    lines = _agreeing(known, len(compared), reference)
     if others:
         names = some_of([arm.name for arm in others], len(study.compared))
         workloads = tuple(dict.fromkeys(study.workload_of(arm) for arm in others))
         quantity = QUANTITIES["trainings" if study.epochs else "images"]
-        found.append(messages.LossesOfOtherTraining(names, workloads, quantity))
-    if found or not any(one.speedup for one in compared):
-        return found
-    own = study.user_command
-    is_unread = own is not None and own.loss_metric is None
+        lines.append(messages.LossesOfOtherTraining(names, workloads, quantity))
+    if lines or not any(comparison.speedup for comparison in compared):
+        return lines
+    command = study.user_command
+    is_unread = command is not None and command.loss_metric is None
     return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
 
 
-def _agreeing(result: Result, compared: Sequence[Comparison], everyone: int) -> list[Message]:
-    """Return one message for those whose losses are identical, one for those near, one for those that differ."""
-    known: dict[str, Losses] = {one.arm: one.losses for one in compared if one.losses is not None}
+def _agreeing(known: Mapping[str, Losses], everyone: int, reference: str | None) -> list[Message]:
+    """Return one message for those whose losses are identical, one for those near, one for those that differ.
+
+    Losses of a user's command are known by what they repeat: then ``reference`` is the name of theirs.
+    """
     if not known:
         return []
     steps = next(iter(known.values())).steps
@@ -138,22 +142,22 @@ def _agreeing(result: Result, compared: Sequence[Comparison], everyone: int) -> 
     def of(arms: Sequence[str]) -> str | None:
         return None if everyone == 1 or len(arms) == len(known) == everyone else some_of(arms, everyone)
 
-    found: list[Message] = []
+    lines: list[Message] = []
     if equal:
-        kind = messages.LossesIdentical if result.study.user_command is None else messages.LossesPrintedAlike
-        found.append(kind(steps, of(equal)))
+        kind = messages.LossesIdentical if reference is None else messages.LossesPrintedAlike
+        lines.append(kind(steps, of(equal)))
     if near:
         most = max(known[arm].largest_difference for arm in near)
-        own = max(known[arm].own_difference or 0.0 for arm in near)
-        if result.study.user_command is None:
-            found.append(messages.LossesRounded(most, steps, of(near)))
+        within_reference = max(known[arm].own_difference or 0.0 for arm in near)
+        if reference is None:
+            lines.append(messages.LossesRounded(most, steps, of(near)))
         else:
-            found.append(messages.LossesNear(most, own, result.study.reference.name, of(near)))
+            lines.append(messages.LossesNear(most, within_reference, reference, of(near)))
     if apart:
         largest = max(known[arm].largest_difference for arm in apart)
         largest = math.inf if any(math.isnan(known[arm].largest_difference) for arm in apart) else largest
-        found.append(messages.LossesFarther(finite(largest), of(apart)))
-    return found
+        lines.append(messages.LossesFarther(finite(largest), of(apart)))
+    return lines
 
 
 def noise(result: Result) -> list[Message]:
@@ -161,30 +165,37 @@ def noise(result: Result) -> list[Message]:
     blocks = len({sample.block for sample in result.samples})
     if not blocks or not result.comparisons or result.study.one_run_each:
         return []
-    found: list[Message] = []
-    size = None if tables.says_blocks(result) and result.study.view is not View.LOADERS else ONE_OF_EACH
+    lines: list[Message] = []
+    view = result.study.view
+    has_times = not (result.side_by_side or view is View.SETTINGS or result.not_in_effect)
+    is_said = view is not View.LOADERS and tables.says_blocks(result.comparisons, has_times)
+    size = None if is_said else ONE_OF_EACH
     if result.interference:
         few = len(result.comparisons) == 1
         first = result.interference[min(result.interference)][0] if few else None
-        found.append(messages.Disturbed(len(result.interference), blocks, first, _without(result), size))
+        lines.append(messages.Disturbed(len(result.interference), blocks, first, _without(result), size))
     elif result.reference_kernel_range_s is None:
-        found.append(messages.Undisturbed(blocks, size))
+        lines.append(messages.Undisturbed(blocks, size))
     if result.reference_kernel_range_s is not None:
         least, most = result.reference_kernel_range_s
-        found.append(messages.PaceVaried(most / least))
-    return found
+        lines.append(messages.PaceVaried(most / least))
+    return lines
 
 
 def _without(result: Result) -> Message | None:
-    hit = [one for one in result.comparisons if one.speedup is not None and was_hit(result, one)]
+    hit = [
+        comparison
+        for comparison in result.comparisons
+        if comparison.speedup is not None and was_hit(result, comparison)
+    ]
     few = tuple(one.arm for one in hit if one.without_interference is None)
     if len(result.comparisons) == 1 and hit:
         one = hit[0]
-        rest, found = one.without_interference, one.speedup
-        if rest is None or found is None:
+        quiet, speedup = one.without_interference, one.speedup
+        if quiet is None or speedup is None:
             return messages.TooFewWithout()
-        other = rest.words if rest.verdict != found.verdict else None
-        return messages.WithoutDisturbed(rest.ratio, rest.low, rest.high, other)
+        other = quiet.words if quiet.verdict != speedup.verdict else None
+        return messages.WithoutDisturbed(quiet.ratio, quiet.low, quiet.high, other)
     if not hit:
         return None
     if few:
@@ -208,7 +219,7 @@ def why(result: Result) -> Message | None:
     """Return what counters say of the cause of a difference; for an ablation, which settings matter."""
     study = result.study
     if study.view is View.SETTINGS:
-        clauses = ablation.clauses(result)
+        clauses = ablation.clauses(result.ablation)
         return Clauses(clauses) if clauses else None
     one = result.comparisons[0] if len(result.comparisons) == 1 else None
     if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
@@ -216,26 +227,28 @@ def why(result: Result) -> Message | None:
     other = study.view in (View.IMAGES, View.CALIBRATION) or study.distributed or study.at_once
     if other or one.load is not None:
         return None
-    measured = {found.arm: found for found in result.measured}
+    measured = {arm.arm: arm for arm in result.measured}
     before, after = measured[study.reference_of(study.arm(one.arm)).name], measured[one.arm]
     faster = one.verdict == Verdict.FASTER
-    found = _counters(result, before, after, faster)
-    if found is None and faster and MKL in result.environments[one.arm].preload:
+    environment = result.environments[one.arm]
+    counter = _counters(before, after, faster, environment.variables, tables.faults_unit(study.user_command))
+    if counter is None and faster and MKL in environment.preload:
         return messages.FastestMkl()
-    return found or messages.CauseUnknown()
+    return counter or messages.CauseUnknown()
 
 
-def _counters(result: Result, before: Measured, after: Measured, faster: bool) -> Message | None:
+def _counters(
+    before: Measured, after: Measured, faster: bool, variables: Mapping[str, str], faults_unit: str
+) -> Message | None:
     """Return the counter that moved with the speed: system time, or page faults; None if neither did."""
-    cause = _memory_cause(result, after.arm, before, after)
+    cause = _memory_cause(variables, before, after)
     moved, covered = "fell" if faster else "rose", _covered(before, after, faster)
     apart = after.system_share - before.system_share
     if (apart < 0) == faster and abs(apart) >= NOTABLE_SHARE:
         return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause, covered)
     least, most = sorted((before.faults_per_step, after.faults_per_step))
     if most >= FEWEST_FAULTS and most >= NOTABLE_FAULTS * least and (after.faults_per_step == least) == faster:
-        unit = tables.faults_unit(result)
-        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause, covered)
+        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, faults_unit, cause, covered)
     return None
 
 
@@ -247,24 +260,19 @@ def _covered(before: Measured, after: Measured, faster: bool) -> messages.Covere
     return messages.Covered(min(1.0, max(0.0, system / whole)), "saved" if faster else "added")
 
 
-def the_rest(result: Result, found: Message | None) -> Message | None:
-    """Return the command that shows what ``found``, the line on the cause, does not explain, if there is one."""
-    unknown = isinstance(found, messages.CauseUnknown)
-    if not unknown and not isinstance(found, messages.SystemTimeChanged | messages.FaultsChanged):
+def _unexplained(cause: Message | None) -> str | None:
+    """Return what to find out if the line on the cause leaves most of a difference unexplained."""
+    if isinstance(cause, messages.CauseUnknown):
+        return FIND_CAUSE
+    if not isinstance(cause, messages.SystemTimeChanged | messages.FaultsChanged):
         return None
-    covered = getattr(found, "covered", None)
-    if covered is not None and covered.share >= MOST:
-        return None
-    command = commands.breakdown(result, result.study.arm(result.comparisons[0].arm))
-    if command is None:
-        return None
-    return RunFor(FIND_CAUSE if unknown else FIND_REST, command)
+    covered = cause.covered
+    return None if isinstance(covered, messages.Covered) and covered.share >= MOST else FIND_REST
 
 
-def _memory_cause(result: Result, arm: str, before: Measured, after: Measured) -> str | None:
+def _memory_cause(variables: Mapping[str, str], before: Measured, after: Measured) -> str | None:
     if after.faults_per_step * 10 > before.faults_per_step:
         return None
-    variables = result.environments[arm].variables
     if any(name.startswith(ALLOCATORS) for name in variables):
         return messages.MEMORY_KEPT
     return messages.HUGE_PAGES if HUGE_PAGES in variables else None
@@ -272,16 +280,17 @@ def _memory_cause(result: Result, arm: str, before: Measured, after: Measured) -
 
 def system(result: Result) -> Message:
     """Return the machine, the engines and what was trained."""
-    host = result.inspection(result.study.reference)
-    facts, seen = host["facts"], host["fingerprint"]
-    training = execution_context.what_was_run(result)
-    if result.study.user_command:  # it may run in another Python, with another torch
+    study = result.study
+    host = result.inspection(study.reference)
+    cpu, cpus = host["fingerprint"]["cpu_model"], host["facts"]["usable_cpus"]
+    trained = execution_context.trained(study.workloads, study.workload, study.how)
+    training = execution_context.what_was_run(study.user_command, study.workload, trained)
+    if study.user_command:  # it may run in another Python, with another torch
         engines = tuple(name for name in result.engines if name != "local")
-        return messages.System(seen["cpu_model"], facts["usable_cpus"], None, engines or ("local",), training)
-    torch = {name: of["inspection"]["packages"]["torch"] for name, of in result.engines.items()}
+        return messages.System(cpu, cpus, None, engines or ("local",), training)
+    torch = {name: surroundings["inspection"]["packages"]["torch"] for name, surroundings in result.engines.items()}
     engines = tuple(_engine(name, version) for name, version in torch.items())
-    gpu = trained_on(host).removeprefix(", ") or None
-    return messages.System(seen["cpu_model"], facts["usable_cpus"], gpu, engines, training)
+    return messages.System(cpu, cpus, trained_on(host).removeprefix(", ") or None, engines, training)
 
 
 def machine(result: Result) -> str:
@@ -289,7 +298,7 @@ def machine(result: Result) -> str:
     return text(system(result))
 
 
-def _engine(name: str, version: str) -> str:
+def _engine(name: str, version: str | None) -> str:
     return text(messages.Torch(version, None if name == "local" else name))
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from envkit.analysis.result import Result
-from envkit.bench.record import Event
 from envkit.rendering import text
-from envkit.report.model import report_of
-from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
+from envkit.report.parts import Fold, Listing, Note, Part, Report, Row, Rows, Table
 
 PARAGRAPH, NEXT = "\n\n", "\n"
 
 
-def document(folder: Path, events: Sequence[Event], result: Result) -> str:
-    report = report_of(result, str(folder), events, wide=True)
+def document(report: Report) -> str:
+    """Return the page of a report that is wide, so that its tables have all columns."""
     written, in_list = f"**{escaped(text(report.headline.text))}**", False
     for part in (part for section in report.sections for part in section.parts):
         is_list = isinstance(part, Rows)
@@ -50,8 +46,8 @@ def _items(rows: Sequence[Row]) -> str:
 
 
 def _shown(row: Row) -> str:
-    said = text(row.text)
-    return _copied(said) if row.whole and row.label else _weighed(said, row.weight)
+    words = text(row.text)
+    return _copied(words) if row.whole and row.label else _weighed(words, row.weight)
 
 
 def _copied(words: str) -> str:
@@ -63,7 +59,7 @@ def _weighed(words: str, weight: str) -> str:
     return f"**{escaped(words)}**" if weight in ("good", "bad") else escaped(words)
 
 
-def _table(given: Table) -> str:
-    rule = ["---:" if number in given.numbers else "---" for number in range(len(given.header))]
-    rows = [[escaped(cell) for cell in cells] for cells in (given.header, *given.rows)]
+def _table(table: Table) -> str:
+    rule = ["---:" if number in table.numbers else "---" for number in range(len(table.header))]
+    rows = [[escaped(cell) for cell in cells] for cells in (table.header, *table.rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [rows[0], rule, *rows[1:]])

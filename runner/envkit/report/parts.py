@@ -80,6 +80,8 @@ class Fold:
     weight: str = "plain"
 
 
+# The name of the section that stands beside the verdict, and is the first if it is there.
+CAUTIONS = "cautions"
 Reason = TypeVar("Reason", bound=Hashable)
 Part = Rows | Table | Listing | Drawing | Note | Fold
 

@@ -27,8 +27,8 @@ from envkit.analysis.result import Result
 from envkit.bench.record import Event, split_command
 from envkit.engines import ENGINES
 from envkit.messages import Message
-from envkit.report import reproduce
-from envkit.report.reproduce import RECORD_DIGEST
+from envkit.report import commands
+from envkit.report.commands import RECORD_DIGEST
 
 Value = TypeVar("Value")
 PATH, HOST, USER, COMMAND, IMAGE = "PATH", "HOST", "USER", "COMMAND", "IMAGE"
@@ -76,8 +76,8 @@ class Redaction:
         The first has the digest of the record itself, which is no longer found by its name.
         """
         self.know_record(events[0], folder)
-        first, *rest = [self.value(event) for event in events]
-        return [{**first, RECORD_DIGEST: reproduce.digest(folder)}, *rest]
+        first, *others = [self.value(event) for event in events]
+        return [{**first, RECORD_DIGEST: commands.digest(folder)}, *others]
 
     def know_result(self, result: Result, folder: Path) -> None:
         """Learn what to look for from the result of a record in ``folder``."""
@@ -90,12 +90,12 @@ class Redaction:
         self._know(PATH, [str(folder), str(folder.absolute()), str(first.get("cwd", ""))])
         self._know(USER, HOMES.findall(json.dumps(first)))
         study = first.get("study") or {}
-        own = study.get("user_command") or {}
-        if own:
-            self._know(PATH, [own["folder"], *own.get("links", ())])
+        command = study.get("user_command") or {}
+        if command:
+            self._know(PATH, [command["folder"], *command.get("links", ())])
             self._know(COMMAND, [str(study["workload"])])
-            self._given[COMMAND, shlex.join(own["argv"])] = self._of(COMMAND, str(study["workload"]))
-        typed = [*own.get("argv", ()), *split_command(list(map(str, first.get("command", ()))))[1]]
+            self._given[COMMAND, shlex.join(command["argv"])] = self._of(COMMAND, str(study["workload"]))
+        typed = [*command.get("argv", ()), *split_command(list(map(str, first.get("command", ()))))[1]]
         self._know(ARGUMENT, (word for word in typed if len(word) >= SHORTEST_ARGUMENT and not _is_plain(word)))
         images = [one.get("image") for one in study.get("arms", ())]
         images += [one["engine"].get("image") for one in (first.get("engines") or {}).values()]
@@ -106,12 +106,12 @@ class Redaction:
         """Return the same with placeholders: of plain data, of dataclasses and messages."""
         return cast("Value", self._value(value, key))  # of the same kind: only texts in it change
 
-    def text(self, said: str) -> str:
+    def text(self, words: str) -> str:
         """Return a text with placeholders."""
-        found = self._texts.get(said)
-        if found is None:
-            found = self._texts[said] = self._text(said)
-        return found
+        redacted = self._texts.get(words)
+        if redacted is None:
+            redacted = self._texts[words] = self._text(words)
+        return redacted
 
     def path(self, path: Path | str) -> str:
         """Return what stands for a path."""
@@ -165,27 +165,27 @@ class Redaction:
 
     def _typed(self, words: list[str]) -> list[str]:
         """Return a command line of the kit with its options. A user's command is one word."""
-        own, theirs = split_command(words)
-        found = ["envkit", *own[1:2]]
-        for word in own[2:]:
-            option, equals, given = word.partition("=") if word.startswith("--") else ("", "", word)
-            found.append(f"{option}{equals}{self._argument(given)}" if equals or not option else option)
-        return [*found, "--", self._of(COMMAND, shlex.join(theirs[1:]))] if theirs else found
+        kit_words, user_words = split_command(words)
+        typed = ["envkit", *kit_words[1:2]]
+        for word in kit_words[2:]:
+            option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+            typed.append(f"{option}{equals}{self._argument(value)}" if equals or not option else option)
+        return [*typed, "--", self._of(COMMAND, shlex.join(user_words[1:]))] if user_words else typed
 
     def _argument(self, word: str) -> str:
         if _is_plain(word):
             return self.text(word)
         return self._path(word) if "/" in word or Path(word).suffix else self._of(ARGUMENT, word)
 
-    def _text(self, said: str) -> str:
+    def _text(self, words: str) -> str:
         if self._pattern is None:
             names = sorted(self._words, key=len, reverse=True)
             either = "|".join(f"{re.escape(name)}{self._behind(name)}" for name in names)
             self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)" if names else r"(?!)")
-        said = self._pattern.sub(lambda found: self._known(found[0]), said)
-        said = URL.sub(lambda found: self._of(ADDRESS, found[0]), said)
-        said = QUOTED.sub(lambda found: f"{found[1]}{self._path(found[2])}{found[1]}", said)
-        return ABSOLUTE.sub(lambda found: self._path(found[0]), said)
+        words = self._pattern.sub(lambda match: self._known(match[0]), words)
+        words = URL.sub(lambda match: self._of(ADDRESS, match[0]), words)
+        words = QUOTED.sub(lambda match: f"{match[1]}{self._path(match[2])}{match[1]}", words)
+        return ABSOLUTE.sub(lambda match: self._path(match[0]), words)
 
     def _behind(self, name: str) -> str:
         """Return what belongs to a name wherever it stands: what is below a folder, or the domain of a host."""
@@ -193,10 +193,10 @@ class Redaction:
             return r"(?:\.[A-Za-z][\w-]*)*"
         return rf"(?:/[^{ENDS}]*)?" if "/" in name else ""
 
-    def _known(self, found: str) -> str:
-        of_host = self._words.get(found.partition(".")[0]) == HOST
-        kind = self._words.get(found, HOST if of_host else PATH)
-        return self._path(found) if kind == PATH else self._of(kind, found)
+    def _known(self, name: str) -> str:
+        of_host = self._words.get(name.partition(".")[0]) == HOST
+        kind = self._words.get(name, HOST if of_host else PATH)
+        return self._path(name) if kind == PATH else self._of(kind, name)
 
     def _path(self, path: str) -> str:
         if path in ("/", "~") or (path.startswith(OF_SYSTEM) and not self._is_own(path)):
@@ -244,13 +244,13 @@ def _rebuilt(value: object, changed: Mapping[str, object]) -> object:
 
 def _users() -> list[str]:
     """Return the names of this user: in a container nobody may have that number."""
-    asked = (getpass.getuser, lambda: pwd.getpwuid(os.getuid()).pw_name)
-    return [found for ask in asked if (found := _or_none(ask))]
+    sources = (getpass.getuser, lambda: pwd.getpwuid(os.getuid()).pw_name)
+    return [name for ask in sources if (name := _or_none(ask))]
 
 
 def _homes() -> list[str]:
-    asked = (lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
-    return [found for ask in asked if (found := _or_none(ask)) and found != "/"]
+    sources = (lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
+    return [folder for ask in sources if (folder := _or_none(ask)) and folder != "/"]
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:

@@ -1,12 +1,12 @@
-"""How a training scales over ranks: the lines of a report."""
+"""How a training scales over ranks, or over several at once: the lines of a report."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from envkit.analysis.losses import loss_tolerance
-from envkit.analysis.result import Result
-from envkit.analysis.scaling import Scaled
+from envkit.analysis.scaling import Scaled, ScaledInstances
 from envkit.bench.study import WEAK, Study
 from envkit.messages import Message
 from envkit.rendering import text
@@ -18,37 +18,63 @@ LOSSES = (messages.RanksLosses, messages.RanksLossesDiffer, messages.LossesOfOth
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-def rows(result: Result) -> list[Row]:
-    """Return for each arm of several ranks how fast it is, how much is lost to what, and how its losses agree."""
-    found = [row for one in result.scaling for row in _rows(result, one)]
-    labels = ["", *(row.label for row in found)]
-    return [row if row.label != before else replace(row, label="") for row, before in zip(found, labels, strict=False)]
+def rows(scaled: Sequence[Scaled], study: Study, units: Mapping[str, str]) -> list[Row]:
+    """Return for each arm of several ranks how fast it is, how much is lost to what, and how its losses agree.
+
+    ``units`` are what rates of the arms count, by the arms' names.
+    """
+    each = [row for one in scaled for row in _rows(one, study, units.get(one.arm, "images"))]
+    labels = ["", *(row.label for row in each)]
+    return [row if row.label != before else replace(row, label="") for row, before in zip(each, labels, strict=False)]
 
 
-def steps(study: Study) -> messages.StepsAtOnce | messages.StepsOfRanks | None:
-    """Return what a step is if steps of some arms are larger than those of others; None if all have one batch."""
-    if study.at_once:
+def steps(at_once: bool, weak_ranks: int | None, rate: str | None = None) -> Message | None:
+    """Return what a step is if steps of some arms are larger than those of others; None if all have one batch.
+
+    They are larger where several train ``at_once``, or so many ranks in weak scaling.
+
+    ``rate`` is the column of a table that compares them.
+    """
+    if at_once:
         return messages.StepsAtOnce()
-    return messages.StepsOfRanks(study.ranks * study.nodes) if study.weak else None
+    return messages.StepsOfRanks(weak_ranks, rate) if weak_ranks is not None else None
 
 
-def _rows(result: Result, one: Scaled) -> list[Row]:
-    found = [("Scaling", _ratios(result, one)), ("Scaling", _losses(result, one)), ("Waiting", _communication(one))]
-    found.append(("Transfer", _exchanged(one)))
-    order = [label_and for label_and in found if label_and[1] is not None]
+def instances(scaled: Sequence[ScaledInstances], profiles: Mapping[str, str]) -> list[Row]:
+    """Return the throughput of each arm of several at once over that of one process under the same profile.
+
+    ``profiles`` are the names of the arms' profiles.
+    """
+    rows: list[Row] = []
+    for one in scaled:
+        if (ratio := one.over_one_process) is not None:
+            message = messages.InstancesOverOwn(one.instances, profiles[one.arm], ratio.ratio, ratio.low, ratio.high)
+            rows.append(Row("" if rows else "At once", message))
+    return rows
+
+
+def _rows(scaled: Scaled, study: Study, unit: str) -> list[Row]:
+    lines = [
+        ("Scaling", _ratios(scaled, study, unit)),
+        ("Scaling", _losses(scaled, study)),
+        ("Waiting", _communication(scaled)),
+    ]
+    lines.append(("Transfer", _exchanged(scaled)))
     return [
-        Row("Losses" if isinstance(one, LOSSES) else label, one,
-            "bad" if isinstance(one, messages.RanksLossesDiffer) else "plain")
-        for label, one in order if one is not None
+        Row("Losses" if isinstance(message, LOSSES) else label, message,
+            "bad" if isinstance(message, messages.RanksLossesDiffer) else "plain")
+        for label, message in lines if message is not None
     ]  # fmt: skip
 
 
-def _exchanged(one: Scaled) -> Message | None:
+def _exchanged(scaled: Scaled) -> Message | None:
     """Return the bandwidths of an all-reduce, as they are usually defined."""
-    if not one.exchanged:
+    if not scaled.exchanged:
         return None
-    each = (f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in one.exchanged)
-    return messages.AllReduce(one.ranks, bus_factor(one.ranks), tuple(each))
+    each = (
+        f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in scaled.exchanged
+    )
+    return messages.AllReduce(scaled.ranks, bus_factor(scaled.ranks), tuple(each))
 
 
 def size(count: int) -> str:
@@ -66,19 +92,17 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def _ratios(result: Result, one: Scaled) -> Message | None:
+def _ratios(scaled: Scaled, study: Study, unit: str) -> Message | None:
     """Return how fast the ranks are; None if no arm of one process is there, or the headline says it."""
-    if not result.study.single_processes or one.speedup is None:
+    if not study.single_processes or scaled.speedup is None:
         return None
-    speedup = (one.speedup.ratio, one.speedup.low, one.speedup.high)
-    own = one.efficiency
-    efficiency = messages.Interval(own.ratio, own.low, own.high) if own else None
-    if one.kind == WEAK:
-        beside = share(result.study)
-        rate = f"{_unit(result, one)}/s"
-        return messages.RanksSpeedup(one.arm, one.ranks, rate, beside, *speedup, efficiency, one.ranks)
-    beside = share(result.study, whole=True)
-    return messages.RanksSpeedup(one.arm, one.ranks, "speed", beside, *speedup, efficiency)
+    speedup, lost = (scaled.speedup.ratio, scaled.speedup.low, scaled.speedup.high), scaled.efficiency
+    efficiency = messages.Interval(lost.ratio, lost.low, lost.high) if lost else None
+    if scaled.kind == WEAK:
+        rate, beside = f"{unit}/s", share(study)
+        return messages.RanksSpeedup(scaled.arm, scaled.ranks, rate, beside, *speedup, efficiency, scaled.ranks)
+    beside = share(study, whole=True)
+    return messages.RanksSpeedup(scaled.arm, scaled.ranks, "speed", beside, *speedup, efficiency)
 
 
 def share(study: Study, whole: bool = False) -> str:
@@ -87,22 +111,18 @@ def share(study: Study, whole: bool = False) -> str:
     return text(messages.OneProcess(study.reference.profile, parts))
 
 
-def _unit(result: Result, one: Scaled) -> str:
-    return next((measured.unit for measured in result.measured if measured.arm == one.arm), "images")
-
-
-def _communication(one: Scaled) -> Message:
+def _communication(scaled: Scaled) -> Message:
     """Return how long a step communicates, as a share: its time is that of steps under the profiler."""
-    low, high = (f"{share:.1%}" for share in one.communication_range)
-    return messages.RanksWait(one.arm, one.communication_share, f"{low} to {high}" if low != high else None)
+    low, high = (f"{share:.1%}" for share in scaled.communication_range)
+    return messages.RanksWait(scaled.arm, scaled.communication_share, f"{low} to {high}" if low != high else None)
 
 
-def _losses(result: Result, one: Scaled) -> Message | None:
-    if one.kind == WEAK:
-        return messages.LossesOfOtherBatch(one.ranks)
-    if one.losses is None:
+def _losses(scaled: Scaled, study: Study) -> Message | None:
+    if scaled.kind == WEAK:
+        return messages.LossesOfOtherBatch(scaled.ranks)
+    if scaled.losses is None:
         return None
-    study, losses = result.study, one.losses
-    allowed = loss_tolerance(study, study.arm(one.arm), other_ranks=True)
+    losses, workload = scaled.losses, study.workload_of(study.arm(scaled.arm))
+    allowed = loss_tolerance(workload, study.options.precision, other_ranks=True)
     kind = messages.RanksLosses if losses.agree else messages.RanksLossesDiffer
-    return kind(one.arm, losses.largest_difference, losses.steps, allowed)
+    return kind(scaled.arm, losses.largest_difference, losses.steps, allowed)

@@ -94,9 +94,9 @@ def _table(first: str, numbers: Sequence[str], differences: Sequence[str]) -> Ta
     return table
 
 
-def _cells(one: Figure, whole: Figure) -> list[str]:
+def _cells(figure: Figure, whole: Figure) -> list[str]:
     """Milliseconds, and their share of all."""
-    return [f"{one.median:.2f}", f"{one.median / whole.median:.1%}"]
+    return [f"{figure.median:.2f}", f"{figure.median / whole.median:.1%}"]
 
 
 def _calls(line: operator_times.Line) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench import quality
 from envkit.bench.arms import View
+from envkit.bench.events import Failure
 from envkit.checks.effect import Check
 from envkit.common.messages import About, Clauses
 from envkit.messages import Message
 from envkit.rendering import ratio, text
-from envkit.report import cautions, judgement, multi_workload, observed, scaling
+from envkit.report import cautions, judgement, observed, scaling
 from envkit.report.messages import headings
 from envkit.report.messages import tables as messages
 from envkit.report.messages.headings import UNDER_LOAD
-from envkit.report.messages.trainings import StepsOfRanks
 from envkit.report.parts import Table
 from envkit.stats.verdict import Verdict
+from envkit.worker.request import UserCommand
 
 # The published figures for the CNN's full training: seconds, test accuracy.
 BOOK_WORKLOAD, BOOK_EPOCHS = "cnn", 10
@@ -26,90 +30,115 @@ BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 def things(result: Result) -> str:
     """Return what is compared, in the plural."""
     if result.study.view is not View.WORKLOADS:
-        return "parts" if result.study.view is View.SETTINGS else f"{_first(result)}s"
+        return "parts" if result.study.view is View.SETTINGS else f"{first_column(result.study.view, result.engines)}s"
     one = len({arm.profile for arm in result.study.compared}) == 1
     return "workloads" if one else "combinations"
 
 
-def _first(result: Result) -> str:
-    return "image" if result.study.view is View.IMAGES else "profile" if len(result.engines) == 1 else "engine"
+def first_column(view: View, engines: Collection[str]) -> str:
+    """Return what the names of arms are: those of profiles, of images, or of one profile's engines."""
+    return "image" if view is View.IMAGES else "profile" if len(engines) == 1 else "engine"
 
 
-def faults_unit(result: Result) -> str:
-    """Return what page faults are counted per: a user's command tells those of its whole run alone."""
-    return "step" if result.study.user_command is None else "run"
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table of times. ``None`` stands for a column that the table does not have."""
+
+    first: str  # the kind of names
+    step: str  # the unit of the times
+    faults: str  # the unit of page faults: a user's command has those of its whole run alone
+    rate: str | None  # the unit of rates
+    tested: str | None  # of full trainings: the heading of the figures of their tests
+    several_units: bool  # each rate has a unit of its own
 
 
-def header(result: Result, wide: bool = False) -> list[str]:
-    """Return the columns: the first holds names, the others numbers. Rates stand where they are needed, or ``wide``."""
-    first = _first(result)
-    if result.study.user_command is not None:
-        return [
-            first,
-            "samples",
-            f"ms/{result.study.step_name}",
-            "system time",
-            f"faults/{faults_unit(result)}",
-            "memory",
-        ]
-    if result.study.epochs:
-        return [first, "samples", "training", _tested(result), "ms/step", *([_speed(result)] if wide else [])]
-    rate = [_speed(result)] if wide or _has_rates(result) else []
-    return [first, "samples", "ms/step", *rate, "system time", f"faults/{faults_unit(result)}", "memory"]
+def columns(result: Result, wide: bool = False) -> Columns:
+    """Return the columns of a result. Rates have one if steps of the arms are not alike, or the table is ``wide``."""
+    study = result.study
+    unlike = study.weak or bool(study.at_once) or len(study.workloads) > 1
+    units = {measured.unit for measured in result.measured} or {"images"}
+    rate = f"{min(units)}/s" if len(units) == 1 else "per second"
+    figures = {name for measured in result.measured for name in measured.quality}
+    return Columns(
+        first=first_column(study.view, result.engines),
+        step=study.step_name,
+        faults=faults_unit(study.user_command),
+        rate=rate if study.user_command is None and (wide or (unlike and not study.epochs)) else None,
+        tested=("accuracy" if figures <= {"accuracy"} else headings.LEARNT) if study.epochs else None,
+        several_units=len(units) > 1,
+    )
 
 
-def _has_rates(result: Result) -> bool:
-    """Return whether steps of the arms are not alike, so that rates tell more than their times."""
-    return result.study.weak or bool(result.study.at_once) or len(result.study.workloads) > 1
+def faults_unit(command: UserCommand | None) -> str:
+    """Return what page faults are counted per: a user's command has those of its whole run alone."""
+    return "step" if command is None else "run"
 
 
-def cells(result: Result, one: Measured, wide: bool = False) -> list[str]:
+def header(shown: Columns) -> list[str]:
+    """Return the headings: the first column holds names, the others numbers."""
+    rate = [shown.rate] if shown.rate else []
+    if shown.tested:
+        return [shown.first, "samples", "training", shown.tested, "ms/step", *rate]
+    return [shown.first, "samples", f"ms/{shown.step}", *rate, "system time", f"faults/{shown.faults}", "memory"]
+
+
+def cells(shown: Columns, measured: Measured) -> list[str]:
     """Return one arm's row by ``header``: medians over its samples."""
-    rated = one.images_per_s is not None and result.study.user_command is None
-    rate = [_rate(result, one)] if rated and (wide or (not result.study.epochs and _has_rates(result))) else []
-    speed = [f"{one.step_s * 1000:.2f}", *rate]
-    if result.study.epochs:
-        return [one.arm, str(one.samples), f"{one.training_s:.1f} s", _quality(result, one), *speed]
-    effort = [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}", f"{one.peak_memory_bytes / 2**20:,.0f} MiB"]
-    return [one.arm, str(one.samples), *speed, *effort]
+    speed = [f"{measured.step_s * 1000:.2f}"]
+    if shown.rate and measured.images_per_s is not None:
+        speed.append(f"{measured.images_per_s:,.0f}{f' {measured.unit}' if shown.several_units else ''}")
+    if shown.tested:
+        return [
+            measured.arm,
+            str(measured.samples),
+            f"{measured.training_s:.1f} s",
+            _quality(shown.tested, measured),
+            *speed,
+        ]
+    effort = [
+        f"{measured.system_share:.1%}",
+        f"{measured.faults_per_step:,.0f}",
+        f"{measured.peak_memory_bytes / 2**20:,.0f} MiB",
+    ]
+    return [measured.arm, str(measured.samples), *speed, *effort]
 
 
 def took(result: Result) -> Table:
     """Return what each arm took that was measured."""
-    if ended_in_failure(result):
-        return _failed(result)
-    published, head = book(result), header(result)
+    shown, study = columns(result), result.study
+    if ended_in_failure(result.failures, result.comparisons):
+        return _failed(shown.first, result.measured)
+    published, head = book(study.epochs, study.until, study.workloads), header(shown)
     weights = [*("plain" for _ in result.measured), *("soft" for _ in published)]
-    rows = [cells(result, one) for one in result.measured]
-    own = clauses(medians(result), steps(result))
-    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, own)
+    rows = [cells(shown, measured) for measured in result.measured]
+    note = clauses(medians(result.comparisons), scaling.steps(bool(study.at_once), study.weak_ranks, shown.rate))
+    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
 
 
-def ended_in_failure(result: Result) -> bool:
+def ended_in_failure(failures: Sequence[Failure], comparisons: Sequence[Comparison]) -> bool:
     """Return whether a worker failed before anything could be compared."""
-    return bool(result.failures and result.comparisons) and not any(map(ranking.ratio_of, result.comparisons))
+    return bool(failures and comparisons) and not any(map(ranking.ratio_of, comparisons))
 
 
-def _failed(result: Result) -> Table:
+def _failed(first: str, measured: Sequence[Measured]) -> Table:
     """Return a table without times, of which a reader would make a speedup."""
-    rows = [[one.arm, str(one.samples), f"{one.peak_memory_bytes / 2**20:,.0f} MiB"] for one in result.measured]
-    return Table([_first(result), "samples", "memory"], rows, (1, 2), note=messages.WithoutTimes() if rows else None)
+    rows = [[one.arm, str(one.samples), f"{one.peak_memory_bytes / 2**20:,.0f} MiB"] for one in measured]
+    return Table([first, "samples", "memory"], rows, (1, 2), note=messages.WithoutTimes() if rows else None)
 
 
-def medians(result: Result) -> Message | None:
+def medians(comparisons: Sequence[Comparison]) -> Message | None:
     """Return what the times of a table are, and whether they can be compared."""
-    if any(one.speedup for one in result.comparisons):
+    if any(comparison.speedup for comparison in comparisons):
         return messages.Medians(messages.OF_BLOCKS)
-    compared = result.comparisons and not any(map(ranking.ratio_of, result.comparisons))
+    compared = comparisons and not any(map(ranking.ratio_of, comparisons))
     return messages.Medians(messages.TOO_FEW) if compared else None
 
 
-def says_blocks(result: Result) -> bool:
-    """Return whether the table, or the first line, of the short report says what a block is."""
-    if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in result.comparisons):
+def says_blocks(comparisons: Sequence[Comparison], has_times: bool) -> bool:
+    """Return whether the first line, or a table that ``has_times``, of the short report says what a block is."""
+    if any(comparison.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for comparison in comparisons):
         return True
-    of_many = cautions.tabled(result) or result.study.view is View.SETTINGS or result.not_in_effect
-    return medians(result) == messages.Medians(messages.OF_BLOCKS) and not of_many
+    return has_times and any(comparison.speedup for comparison in comparisons)
 
 
 def clauses(*those: Message | None) -> Message | None:
@@ -122,17 +151,37 @@ def speedups(result: Result) -> Table:
     """Return a row for each arm of many, the fastest first, with its cautions."""
     marks, _ = cautions.legend(result)
     across = result.study.view is View.WORKLOADS
-    peak = {one.arm: f"{one.peak_memory_bytes / 2**20:,.0f} MiB" for one in result.measured}
+    peak = {measured.arm: f"{measured.peak_memory_bytes / 2**20:,.0f} MiB" for measured in result.measured}
     rows, weights = [], []
     for name, one in _ordered(result):
         memory = [] if across else [peak.get(name, "-")]
         first = [result.study.workload_of(result.study.arm(name)), result.study.arm(name).profile] if across else [name]
-        found = found_cells(one) if one else ["1", "", "reference"]
-        rows.append([*first, *found, *memory, *([marks.get(name, "")] if marks else [])])
+        figures = found_cells(one) if one else ["1", "", "reference"]
+        rows.append([*first, *figures, *memory, *([marks.get(name, "")] if marks else [])])
         weights.append(ranking.weight_of(one) if one else "plain")
-    columns = [*(["workload", "profile"] if across else [_first(result)]), "speedup", "95% CI", "difference"]
+    columns = [
+        *(["workload", "profile"] if across else [first_column(result.study.view, result.engines)]),
+        "speedup",
+        "95% CI",
+        "difference",
+    ]
     columns += [*([] if across else ["memory"]), *(["cautions"] if marks else [])]
     return Table(columns, rows, (2,) if across else (1, 4), weights, legend(result))
+
+
+def trained(result: Result) -> Table:
+    """Return a row for each workload: a step of the reference, and what it has learnt."""
+    measured = {one.arm: one for one in result.measured}
+    rows = []
+    for arm in result.study.references:
+        one = measured.get(arm.name)
+        if one is None or one.images_per_s is None:
+            continue
+        speed = [f"{one.images_per_s * one.step_s:.0f} {one.unit}", f"{one.step_s * 1000:.2f}",
+                 f"{one.images_per_s:,.0f}"]  # fmt: skip
+        loss = "-" if one.final_loss is None else f"{one.final_loss:.3f}"
+        rows.append([result.study.workload_of(arm), *speed, loss, quality.shown(one.quality) or "-"])
+    return Table(headings.TRAINED, rows, (2, 3, 4))
 
 
 def legend(result: Result) -> Message | None:
@@ -142,45 +191,49 @@ def legend(result: Result) -> Message | None:
 
 
 def _ordered(result: Result) -> list[tuple[str, Comparison | None]]:
-    found = {one.arm: one for one in result.comparisons}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
     if result.study.view is View.WORKLOADS:
-        return [(arm.name, one) for arm, one in multi_workload.compared(result)]
-    names = [name for name in ranking.order(result) if name in found or name == result.study.reference.name]
-    return [(name, found.get(name)) for name in names]
+        return [(arm.name, one) for arm, one in judgement.by_workload(result)]
+    names = [
+        name
+        for name in ranking.order(result.comparisons, result.study.arms, result.study.view)
+        if name in compared or name == result.study.reference.name
+    ]
+    return [(name, compared.get(name)) for name in names]
 
 
 def found_cells(comparison: Comparison) -> list[str]:
     """Return ratio, interval and what difference was found."""
-    found, single = comparison.speedup, ranking.ratio_of(comparison)
-    if found is None:
+    speedup, single = comparison.speedup, ranking.ratio_of(comparison)
+    if speedup is None:
         state = headings.NO_SPEEDUP.get(comparison.verdict.name, str(comparison.verdict))
         return ["-" if single is None else f"{ratio(single)}x", "", state]
-    difference = headings.DIFFERENCES.get(found.verdict.name) or f"within {found.margin * 100:g}%"
-    if found.verdict == Verdict.FASTER and judgement.losses_differ(comparison):
+    difference = headings.DIFFERENCES.get(speedup.verdict.name) or f"within {speedup.margin * 100:g}%"
+    if speedup.verdict == Verdict.FASTER and judgement.losses_differ(comparison):
         difference = headings.LOSSES_DIFFER
     difference += UNDER_LOAD * (comparison.load is not None)
-    return [f"{ratio(found.ratio)}x", f"{ratio(found.low)} to {ratio(found.high)}", difference]
+    return [f"{ratio(speedup.ratio)}x", f"{ratio(speedup.low)} to {ratio(speedup.high)}", difference]
 
 
 def ranked(result: Result) -> list[list[str]]:
     """Return name, speedup, interval, difference and milliseconds per step of each arm, by ``ranking.order``."""
-    compared = {one.arm: one for one in result.comparisons}
-    step_s = {one.arm: one.step_s for one in result.measured}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
+    step_s = {measured.arm: measured.step_s for measured in result.measured}
     rows = []
-    for name in ranking.order(result):
+    for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
         reference = ["1", "", "reference"] if name == result.study.reference.name else ["-", "", ""]
-        found = found_cells(compared[name]) if name in compared else reference
-        rows.append([name, *found, f"{step_s[name] * 1000:.2f}" if name in step_s else "-"])
+        figures = found_cells(compared[name]) if name in compared else reference
+        rows.append([name, *figures, f"{step_s[name] * 1000:.2f}" if name in step_s else "-"])
     return rows
 
 
 def not_in_effect(result: Result) -> Table:
     """Return what was expected of settings and not observed; of each arm if there are several."""
-    wrong = [(one, check) for one in result.not_in_effect for check in one.checks if not check.holds]
+    unmet = [(measured, check) for measured in result.not_in_effect for check in measured.checks if not check.holds]
     several = len(result.not_in_effect) > 1
     rows = [
         [*([one.arm] if several else []), key(check), observed.shown(check.expected), observed.shown(check.seen)]
-        for one, check in wrong
+        for one, check in unmet
     ]
     header = [*(["profile"] if several else []), "setting", "expected", "observed"]
     return Table(header, rows, weights=["bad"] * len(rows))
@@ -191,66 +244,48 @@ def key(check: Check) -> str:
     return check.key.removeprefix("variable ")
 
 
-def _units(result: Result) -> set[str]:
-    return {one.unit for one in result.measured} or {"images"}
-
-
-def _speed(result: Result) -> str:
-    """``images/s``, or what else is counted; where it differs, each row says it."""
-    units = _units(result)
-    return f"{units.pop()}/s" if len(units) == 1 else "per second"
-
-
-def _rate(result: Result, one: Measured) -> str:
-    rate = f"{one.images_per_s or 0:,.0f}"
-    return rate if len(_units(result)) == 1 else f"{rate} {one.unit}"
-
-
-def _tested(result: Result) -> str:
-    """``accuracy``, where that is all that is tested."""
-    figures = {name for one in result.measured for name in one.quality}
-    return "accuracy" if figures <= {"accuracy"} else headings.LEARNT
-
-
-def _quality(result: Result, one: Measured) -> str:
-    if _tested(result) != "accuracy":
-        return quality.shown(one.quality) or "-"
-    return "-" if one.accuracy is None else f"{one.accuracy:.2%}"
-
-
-def steps(result: Result) -> Message | None:
-    """Return what a step is if not all are alike, and by what to compare them."""
-    said = scaling.steps(result.study)
-    return said.replace(rate=_speed(result)) if isinstance(said, StepsOfRanks) else said
+def _quality(heading: str, measured: Measured) -> str:
+    if heading != "accuracy":
+        return quality.shown(measured.quality) or "-"
+    return "-" if measured.accuracy is None else f"{measured.accuracy:.2%}"
 
 
 def note(result: Result) -> Message | None:
     """Return how to read the table that has speedups, too."""
-    times = messages.Medians(messages.FAILED) if ended_in_failure(result) else medians(result) or messages.Medians()
-    return clauses(times, steps(result), legend(result))
+    times = medians(result.comparisons) or messages.Medians()
+    if ended_in_failure(result.failures, result.comparisons):
+        times = messages.Medians(messages.FAILED)
+    rate = columns(result, wide=True).rate
+    return clauses(times, scaling.steps(bool(result.study.at_once), result.study.weak_ranks, rate), legend(result))
 
 
 def all_arms(result: Result) -> list[list[str]]:
     """Return a row for each arm of the study, of many the fastest first; one that has no sample has dashes."""
-    measured = {one.arm: cells(result, one, wide=True) for one in result.measured}
-    dashes = ["-"] * (len(header(result, wide=True)) - 2)
-    names = dict.fromkeys([*ranking.order(result), *(arm.name for arm in result.study.single_processes)])
+    shown = columns(result, wide=True)
+    measured = {one.arm: cells(shown, one) for one in result.measured}
+    dashes = ["-"] * (len(header(shown)) - 2)
+    names = dict.fromkeys(
+        [
+            *ranking.order(result.comparisons, result.study.arms, result.study.view),
+            *(arm.name for arm in result.study.single_processes),
+        ]
+    )
     return [measured.get(name, [name, "0", *dashes]) for name in names]
 
 
 def wide_header(result: Result) -> list[str]:
     """Return the columns if there is room for speedups, too."""
     cautions_too = ["cautions"] if cautions.legend(result)[0] else []
-    return [*header(result, wide=True), "speedup", "95% CI", "difference", *cautions_too]
+    return [*header(columns(result, wide=True)), "speedup", "95% CI", "difference", *cautions_too]
 
 
 def wide_rows(result: Result) -> list[list[str]]:
     """Return a row for each arm, by ``wide_header``."""
-    found = {one.arm: one for one in result.comparisons}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
     references = {arm.name for arm in result.study.references} if result.comparisons else set()
     rows, (marks, _) = [], cautions.legend(result)
     for row in all_arms(result):
-        one = found.get(row[0])
+        one = compared.get(row[0])
         if one:
             *figures, difference = found_cells(one)
             found_row = [*figures, _against(result, one.arm, difference)]
@@ -268,9 +303,9 @@ def _against(result: Result, name: str, difference: str) -> str:
     return text(messages.AgainstOther(difference, reference.name)) if other else difference
 
 
-def book(result: Result) -> list[list[str]]:
+def book(epochs: int, until: str | None, workloads: Collection[str]) -> list[list[str]]:
     """Return rows of the published figures by ``header``, beside a training as long as the book's."""
-    if result.study.epochs != BOOK_EPOCHS or result.study.until or BOOK_WORKLOAD not in result.study.workloads:
+    if epochs != BOOK_EPOCHS or until or BOOK_WORKLOAD not in workloads:
         return []
     return [
         [text(messages.Published(name)), "", f"{seconds} s", f"{share:.2%}", ""]

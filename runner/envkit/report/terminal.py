@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from rich import table as rich_table
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
-from envkit.analysis.result import Result
 from envkit.common.console import HarmlessConsole
 from envkit.common.printable import harmless
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import model, tables
-from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
+from envkit.report.parts import CAUTIONS, Fold, Listing, Note, Part, Report, Row, Rows, Table
 
 WIDTH = 80
 LABEL_WIDTH = 10
@@ -33,14 +32,9 @@ class _Console(HarmlessConsole):
     It fills up the columns of tables with blanks: to the end of a line they are left out of what is no terminal.
     """
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        if self.is_terminal:
-            super().print(*objects, **options)
-            return
-        with self.capture() as shown:
-            super().print(*objects, **options)
-        self.file.write(BLANKS.sub("", shown.get()))
-        self.file.flush()
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        printed = super()._render_buffer(buffer)
+        return printed if self.is_terminal else BLANKS.sub("", printed)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -52,12 +46,11 @@ def console() -> Console:
     return plain if plain.is_terminal else _Console(width=WIDTH)
 
 
-def show(result: Result, folder: str, out: Console, full: bool = False) -> None:
-    """Print the report; ``folder`` is where the record is. ``full`` adds the details."""
-    report = model.report_of(result, folder, full=full)
-    headline(result, out)
+def show(report: Report, out: Console) -> None:
+    """Print a report."""
+    headline(report.headline, out)
     beside, *sections = report.sections
-    if beside.name == model.CAUTIONS:
+    if beside.name == CAUTIONS:
         show_parts(beside.parts, out)
     else:
         sections = [beside, *sections]
@@ -71,10 +64,9 @@ def show(result: Result, folder: str, out: Console, full: bool = False) -> None:
         blank = show_parts(section.parts, out)
 
 
-def headline(result: Result, out: Console) -> None:
+def headline(verdict: Row, out: Console) -> None:
     """Print the verdict."""
-    found = model.first_line(result)
-    out.print(Text(text(found.text), STYLES[found.weight] or "bold"))
+    out.print(Text(text(verdict.text), STYLES[verdict.weight] or "bold"))
 
 
 def show_parts(parts: Iterable[Part], out: Console) -> bool:
@@ -108,13 +100,13 @@ def items(out: Console, rows: Iterable[Row], width: int = LABEL_WIDTH) -> None:
 
 
 def item(
-    out: Console, label: str, told: Message | str, style: str = "", width: int = LABEL_WIDTH, whole: bool = False
+    out: Console, label: str, message: Message | str, style: str = "", width: int = LABEL_WIDTH, whole: bool = False
 ) -> None:
     """Print a label in a column of its own, so that a long text goes on below itself.
 
     What is ``whole``, or has the label of a command, is one line, however long: a broken line could not be pasted.
     """
-    words = Text(text(told) if isinstance(told, Message) else harmless(told), style)
+    words = Text(text(message) if isinstance(message, Message) else harmless(message), style)
     if whole or label in PASTED:
         out.print(Text(f"{label:<{width}}").append_text(words), soft_wrap=True)
         return
@@ -125,43 +117,32 @@ def item(
     out.print(grid)
 
 
-def _table(given: Table, out: Console) -> None:
+def _table(table: Table, out: Console) -> None:
     """Print a table. Its columns move closer if it is too wide, and each row becomes a list if that is not enough."""
     shown = rich_table.Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(given.header):
-        aligned: Literal["left", "right"] = "right" if number in given.numbers else "left"
+    for number, column in enumerate(table.header):
+        aligned: Literal["left", "right"] = "right" if number in table.numbers else "left"
         # A name that was cut in two could not be copied. Where all else is numbers, these need the room more.
-        whole = number == 0 and len(given.header) - 1 not in given.numbers
+        whole = number == 0 and len(table.header) - 1 not in table.numbers
         shown.add_column(Text(column), justify=aligned, overflow="fold", no_wrap=whole)
-    weights = given.weights or ["plain"] * len(given.rows)
-    for cells, weight in zip(given.rows, weights, strict=True):
+    weights = table.weights or ["plain"] * len(table.rows)
+    for cells, weight in zip(table.rows, weights, strict=True):
         shown.add_row(*(Text(harmless(cell)) for cell in cells), style=STYLES[weight])
     needed = out.measure(shown, options=out.options.update_width(10 * out.width)).maximum
     shown.collapse_padding = needed > out.width
     if needed > out.width and out.width < WIDTH:
-        _listed(given, weights, out)
+        _listed(table, weights, out)
     else:
         out.print(shown)
-    if given.note:
-        out.print(Text(text(given.note), STYLES["soft"]))
+    if table.note:
+        out.print(Text(text(table.note), STYLES["soft"]))
 
 
-def _listed(given: Table, weights: Sequence[str], out: Console) -> None:
+def _listed(table: Table, weights: Sequence[str], out: Console) -> None:
     """Print each row as its name, and its cells below that with the headers of their columns."""
-    width = max(map(len, given.header)) + 4
-    for (name, *cells), weight in zip(given.rows, weights, strict=True):
+    width = max(map(len, table.header)) + 4
+    for (name, *cells), weight in zip(table.rows, weights, strict=True):
         out.print(Text(name, STYLES[weight] or "bold"))
-        for header, cell in zip(given.header[1:], cells, strict=True):
+        for header, cell in zip(table.header[1:], cells, strict=True):
             if cell:
                 item(out, f"  {header}", cell, STYLES[weight], width)
-
-
-def table(result: Result, out: Console) -> None:
-    """Print what each arm took, as medians over its samples; nothing if none was measured."""
-    took = tables.took(result)
-    show_parts([took] if took.rows else [], out)
-
-
-def failures(result: Result, out: Console, node: str = "") -> None:
-    """Which workers failed, with the last lines that each printed; ``node`` is where, if there are several."""
-    items(out, model.failures(result, node))

@@ -125,17 +125,20 @@ def show_confirmation(
     if result.not_in_effect:
         table = tables.not_in_effect(result)
     else:
-        table = tables.speedups(result) if cautions.tabled(result) else tables.took(result)
+        table = tables.speedups(result) if result.side_by_side else tables.took(result)
     terminal.show_parts([*([table] if table.rows else []), *_failures(result)], out)
     over = _over(decision.versus, shipped, untried)
     rows = [Row(messages.SHIPPED, over)] if over else []
-    rows += [*lines.rows(result), *scaling.rows(result)]
+    rows += [
+        *lines.rows(result),
+        *scaling.rows(result.scaling, result.study, {one.arm: one.unit for one in result.measured}),
+    ]
     rows += [Row(messages.NEXT, quieter(decision.load))] if decision.load else []
     terminal.items(out, rows)
 
 
 def _failures(result: Result) -> list[Rows]:
-    rows = model.failures(result)
+    rows = model.failures(result.failures)
     return [Rows(rows, bold=True)] if rows else []
 
 
@@ -248,8 +251,8 @@ def usage(study: Study, profile: str, ranks: int = 1, kept: Iterable[str] = ()) 
     options += keep_options([*kept], engine)
     train = ["torchrun", "--nproc-per-node", str(ranks)] if ranks > 1 else ["python"]
     training = [*train, "train.py"] if study.user_command is None else study.user_command.argv
-    use = ["envkit", "exec", profile, *options, *gpus(study, engine).split(), "--", *training]
-    rows = [Row(messages.USE, messages.Command(f"{from_folder(study)}{shlex.join(use)}"), whole=True)]
+    use = ["envkit", "exec", profile, *options, *gpus(study.options.device, engine).split(), "--", *training]
+    rows = [Row(messages.USE, messages.Command(f"{from_folder(study.user_command)}{shlex.join(use)}"), whole=True)]
     if study.user_command is None:
         workload = () if study.workload == DEFAULT else ("--workload", study.workload)
         bench = ["envkit", "bench", profile, *options, *workload, *study.options.arguments()]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.bench.study import REFERENCE_PROFILE
-from envkit.common import atomic, files, user_folders, yamlfile
+from envkit.common import atomic, files, folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.tuning import profile_file
 from envkit.tuning.messages import NameOfReference, NoPlace, NotFromTuning, NotYaml
@@ -31,7 +31,7 @@ def require(path: Path) -> None:
     except OSError as error:
         variable = None
         with contextlib.suppress(RuntimeError):  # no home
-            variable = "XDG_CONFIG_HOME" if path.is_relative_to(user_folders.configuration()) else None
+            variable = "XDG_CONFIG_HOME" if path.is_relative_to(folders.configuration()) else None
         raise InputError(NoPlace(str(path), str(nearest), str(error.strerror), variable)) from None
 
 

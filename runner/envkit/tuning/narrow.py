@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from envkit.checks.doctor.finding import Situation
 from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
@@ -14,6 +13,7 @@ from envkit.common.errors import InputError
 from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.messages import CantBeUsed, DoesNotApply
 from envkit.profiles.profile import Numerics, Profile
 from envkit.profiles.resolve import of_rank, resolve
@@ -39,7 +39,7 @@ class LeftOut:
 
 
 def narrow(
-    space: Space, inspection: Mapping[str, Any], numerics: str, not_tried: NotTried = lambda ranks: None
+    space: Space, inspection: Inspection, numerics: str, not_tried: NotTried = lambda ranks: None
 ) -> tuple[Space, list[LeftOut]]:
     """Return the space without the levels that can't apply here, and those levels.
 
@@ -79,14 +79,14 @@ def narrow(
     return replace(space, parameters=tuple(parameters), constraints=tuple(constraints)), left_out
 
 
-def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
+def require(profile: Profile, inspection: Inspection) -> Environment:
     """Return the environment of a profile that would have an effect here. Raise InputError for any other profile."""
     environment = resolve(profile, inspection)
-    inspection = of_rank(inspection, profile.ranks)
-    catalogue.require(environment, inspection)
+    rank_inspection = of_rank(inspection, profile.ranks)
+    catalogue.require(environment, rank_inspection)
     situation = Situation(
-        inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
-        accelerator=inspection.get("accelerator", {}),
+        rank_inspection["facts"], rank_inspection["fingerprint"], environment, libraries=rank_inspection["libraries"],
+        accelerator=rank_inspection.get("accelerator", {}),
     )  # fmt: skip
     for check in PROFILE_CHECKS:
         finding = check(situation)
@@ -128,7 +128,7 @@ def _renamed(
 
 
 def _applies(
-    space: Space, parameter: Parameter, level: str, inspection: Mapping[str, Any], numerics: str
+    space: Space, parameter: Parameter, level: str, inspection: Inspection, numerics: str
 ) -> Environment | Message:
     """Return what a level alone sets here, or why it can't be tried."""
     if reason := differs(parameter.levels[level].numerics, numerics):
@@ -143,7 +143,7 @@ def _applies(
 
 
 def require_candidates(
-    space: Space, baseline: Environment, inspection: Mapping[str, Any], one_by_one: bool, alone: bool
+    space: Space, baseline: Environment, inspection: Inspection, one_by_one: bool, alone: bool
 ) -> None:
     """Raise InputError for a space that is too large to be measured ``one_by_one``.
 
@@ -158,7 +158,7 @@ def require_candidates(
         raise InputError(NothingToTry(str(space.path)))
 
 
-def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Mapping[str, Any]) -> bool:
+def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Inspection) -> bool:
     made = profile(space, choice, "candidate")
     try:
         return made is not None and identity(require(made, inspection)) != identity(baseline)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench import batch_split, measure, record, resuming
@@ -23,6 +22,7 @@ from envkit.common.progress import Progress
 from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.tuning import conclusion, confirm, events, live, profile_file, space_file
 from envkit.tuning import conclusion_messages as messages
@@ -61,7 +61,7 @@ class Session:
 
     settings: Settings
     job: Job
-    inspection: Mapping[str, Any]
+    inspection: Inspection
     record: Record
     events: list[Event]
     begin: Callable[[Record, Job], RecordEvent]
@@ -173,16 +173,15 @@ class Session:
         """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
         number = self.search.best(shipped=True)
         shipped = None if number is None else self.search.candidates[number]
-        reason, recorded = self.confirmed(chosen, shipped, (self.search.best(), number))
-        run = Run.parse(recorded)
+        reason, run = self.confirmed(chosen, shipped, (self.search.best(), number))
         result = conclude(run)
         shipped_name = shipped.profile.name if shipped else None
         return reason, result, confirm.decide(result, run, shipped_name, self.settings.numerics == "same")
 
     def confirmed(
         self, chosen: Candidate, shipped: Candidate | None, numbers: tuple[int | None, int | None]
-    ) -> tuple[str, list[RecordEvent]]:
-        """Measure ``chosen``, which may be ``shipped``; why that ended, and its events. ``numbers`` are theirs."""
+    ) -> tuple[str, Run]:
+        """Measure ``chosen``, which may be ``shipped``. Return why that ended, and the run. ``numbers`` are theirs."""
         is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
         name = Path(self.settings.profile).stem
         best, number = numbers
@@ -210,38 +209,40 @@ class Session:
         )
         return self._measured(replace(self.job, study=study, environments=environments))
 
-    def _measured(self, job: Job) -> tuple[str, list[RecordEvent]]:
-        """Why the confirmation ended, and its events, of an interrupted one too."""
+    def _measured(self, job: Job) -> tuple[str, Run]:
+        """Measure the confirmation, or what an interrupted one lacks. Return why it ended, and its run."""
         begun = record.is_begun(self.confirmation)
         with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
             recorded = record.read(self.confirmation) if begun else [self.begin(opened, job)]
             if begun:
-                job = replace(job, study=self._sized_as_before(job.study, recorded))
-                if recorded[-1]["event"] == "end" and recorded[-1]["reason"] in measure.ENDED:
-                    return recorded[-1]["reason"], recorded
-                recorded.append(opened.append("resume", command=recorded[0]["command"]))
+                with record.reading(self.confirmation):
+                    earlier = Run.parse(recorded)
+                job = replace(job, study=self._sized_as_before(job.study, earlier, recorded))
+                if earlier.ended in measure.ENDED:
+                    return earlier.ended, earlier
+                recorded.append(opened.append("resume", command=earlier.beginning.command))
             try:
                 with Progress(job.study.stopping.budget_s, quiet=self.quiet) as progress:
                     reason = measure.measure(job, opened, recorded, progress)
             except KeyboardInterrupt:
                 reason = measure.INTERRUPTED
             recorded.append(opened.append("end", reason=reason))
-        return reason, recorded
+        return reason, Run.parse(recorded)
 
-    def _sized_as_before(self, study: Study, recorded: Sequence[RecordEvent]) -> Study:
+    def _sized_as_before(self, study: Study, earlier: Run, recorded: Sequence[RecordEvent]) -> Study:
         """Return ``study`` with the lengths of the confirmation that was begun.
 
         Raise InputError if its record is of another study: the study comes from the search, and never from that record.
         """
+        began = earlier.beginning.study
         with record.reading(self.confirmation):
-            began = recorded[0]["study"]
             steps, blocks, budget_s = resuming.lengths_of(began)
         resuming.require_numbers(self.confirmation, recorded)
         study = replace(study.with_steps(steps), stopping=replace(study.stopping, blocks=blocks, budget_s=budget_s))
-        now = study.to_json()
-        for arm, then in zip(now["arms"], began["arms"], strict=False):
-            if arm["name"] == then["name"] == confirm.TUNED:  # it is called as its file, which may be another now
-                arm["profile"] = then["profile"]
+        # the tuned arm is called as its file, which may be another now
+        files = {arm.name: arm.profile for arm in earlier.study.arms if arm.name == confirm.TUNED}
+        arms = tuple(replace(arm, profile=files.get(arm.name, arm.profile)) for arm in study.arms)
+        now = replace(study, arms=arms).to_json()
         resuming.require_same(self.confirmation, recorded[0], resuming.differences(began, now))
         return study
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.advice.expected import expected
 from envkit.advice.symptoms import of_sample
@@ -15,13 +14,14 @@ from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common.errors import InputError
 from envkit.engines.measurement import Measurement
 from envkit.profiles import profile
+from envkit.profiles.inspection import Inspection
 from envkit.tuning.narrow import LeftOut, NotTried, differs, require, why
 from envkit.tuning.search import Candidate
 
 
 def shipped(
     folder: Path,
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     numerics: str,
     first: Sequence[str],
     not_tried: NotTried = lambda ranks: None,

@@ -28,7 +28,7 @@ class Fragment:
     prefix: tuple[str, ...] = ()
     expect: Mapping[str, str | int | bool] = field(default_factory=dict)
     numerics: Numerics = "same"
-    needs: Mapping[str, object] = field(default_factory=dict)  # of host facts, with which it means anything
+    needs: needs.Needs = field(default_factory=dict)  # of host facts, with which it means anything
     ranks: int = 0  # above 0: how many processes train together
 
 

@@ -196,8 +196,8 @@ def _fragment(file: YamlFile, at: Path_, sets: object) -> Fragment:
     if not isinstance(sets, dict):  # nothing, or `unset`
         return Fragment()
     texts = {where: _expanded(file, where, text) for where, text in file.texts.items() if where[: len(at)] == at}
-    profile.require_libraries(file, at, sets)
-    profile.require_no_code(file, at, sets, texts)
+    profile.require_libraries(file, at, sets.get("preload"))
+    profile.require_no_code(file, at, sets.get("env"), sets.get("prefix"), texts)
     env = {name: file.text(*at, "env", name) for name in sets.get("env", {})}
     for name, text in env.items():
         where: Path_ = (*at, "env", name)

@@ -148,14 +148,15 @@ class Trials:
         for check in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
             if not check.holds:
                 return NotInEffect(check.key, str(check.expected), str(check.seen))
-        reference = self._reference
+        reference, study = self._reference, self.job.study
         losses = known(document["losses"])
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
-        if number == BASELINE or reference is None or not losses or self.job.study.user_command:
+        if number == BASELINE or reference is None or not losses or study.user_command:
             return None
         difference = loss_difference(losses, reference.known_losses)
         if self.numerics != "same" and math.isfinite(difference):
             return None
-        if difference > loss_tolerance(self.job.study, self.job.study.reference, environment.ranks > 1):
+        workload, precision = study.workload_of(study.reference), study.options.precision
+        if difference > loss_tolerance(workload, precision, environment.ranks > 1):
             return OtherLosses(difference)
         return None

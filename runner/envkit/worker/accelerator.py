@@ -6,11 +6,17 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
 
 from envkit.worker import compiler, nvml
 from envkit.worker.distributed import PROFILED_STEPS
 from envkit.worker.modes import CUDA
+from envkit.worker.sample import GpuReading, GpuUse
+
+if TYPE_CHECKING:
+    from torch.autograd.profiler_util import FunctionEvent
+    from torch.cuda import Event
 
 
 class Clock(Protocol):
@@ -42,9 +48,9 @@ class GpuClock:
     The host's clock would stop when work has been asked for. Work that was asked for before the first mark is awaited.
     """
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: ModuleType) -> None:
         self._cuda = torch.cuda
-        self._events: list[Any] = []
+        self._events: list[Event] = []
 
     def mark(self) -> None:
         if not self._events:
@@ -64,29 +70,29 @@ def clock(device: str) -> Clock:
 
 
 class Watch:
-    """What is read of the GPU that torch trains on, before and after the timed steps."""
+    """Reads the GPU that torch trains on, before and after the timed steps."""
 
-    def __init__(self, torch: Any, library: nvml.Nvml | None) -> None:
+    def __init__(self, torch: ModuleType, library: nvml.Nvml | None) -> None:
         """``library`` is None where NVML can't be asked."""
         self._torch, self._nvml = torch, library
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
         self._uuid = f"GPU-{getattr(properties, 'uuid', '')}"
 
-    def read(self) -> dict[str, Any] | None:
+    def read(self) -> GpuReading | None:
         """A reading now (``nvml.reading``); None where NVML does not know this GPU."""
         numbers = self._nvml.numbers(self._uuid) if self._nvml else None
         return nvml.reading(numbers) if numbers else None
 
-    def told(self, before: dict[str, Any] | None, after: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
-        """What a sample keeps: clocks, heat and power (``nvml.around``), and the most memory that was in use, in bytes.
+    def between(self, before: GpuReading | None, after: GpuReading | None, seconds: float) -> GpuUse:
+        """Return clocks, heat and power (``nvml.around``), and the most memory that was in use, in bytes.
 
         ``seconds`` are those from the first reading to the second, by the host's clock.
         ``allocated_bytes`` is what tensors had, ``reserved_bytes`` what the allocator held for them.
         """
-        read = nvml.around(before, after, seconds) if before and after else {}
-        cuda = self._torch.cuda
-        memory = {"allocated_bytes": cuda.max_memory_allocated(), "reserved_bytes": cuda.max_memory_reserved()}
-        return {**read, **memory}
+        use: GpuUse = nvml.around(before, after, seconds) if before and after else {}
+        use["allocated_bytes"] = self._torch.cuda.max_memory_allocated()
+        use["reserved_bytes"] = self._torch.cuda.max_memory_reserved()
+        return use
 
 
 def watch(device: str) -> Watch | None:
@@ -100,7 +106,7 @@ def watch(device: str) -> Watch | None:
     return Watch(sys.modules["torch"], library)
 
 
-def profiled(step: Callable[[], float]) -> dict[str, Any]:
+def profiled(step: Callable[[], float | None]) -> GpuUse:
     """``idle_share`` of a GPU and ``kernels_per_step``, over PROFILED_STEPS steps under PyTorch's profiler.
 
     Kernels and copies are counted alike. The profiler makes the host slower, and the share larger than it is without.
@@ -108,17 +114,17 @@ def profiled(step: Callable[[], float]) -> dict[str, Any]:
     compiler.bring_back()
     from torch.profiler import ProfilerActivity, profile
 
-    settings: dict[str, Any] = {"activities": [ProfilerActivity.CUDA]}
-    with profile(**settings):  # its first use takes longer
+    activities = [ProfilerActivity.CUDA]
+    with profile(activities=activities):  # its first use takes longer
         step()
-    with profile(**settings) as profiler:
+    with profile(activities=activities) as profiler:
         for _ in range(PROFILED_STEPS):
             step()
     spans = gpu_spans(profiler.events())
     return {"idle_share": idle_share(spans), "kernels_per_step": len(spans) / PROFILED_STEPS}
 
 
-def gpu_spans(events: Any) -> list[tuple[float, float]]:
+def gpu_spans(events: Iterable[FunctionEvent]) -> list[tuple[float, float]]:
     """Begin and end (microseconds) of what a GPU did, of a profiler's events.
 
     The profiler draws a program's own names for parts of it along a GPU's time too: they are no work.
@@ -142,5 +148,5 @@ def idle_share(spans: Iterable[tuple[float, float]]) -> float | None:
     for begin, end in ordered:
         busy += max(0.0, end - max(begin, covered_to))
         covered_to = max(covered_to, end)
-    whole = covered_to - ordered[0][0]
-    return 1 - busy / whole if whole > 0 else None
+    total = covered_to - ordered[0][0]
+    return 1 - busy / total if total > 0 else None

@@ -7,10 +7,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import request
 from envkit.worker.errors import WorkerError
@@ -53,27 +53,27 @@ def main() -> int:
 
         become()
     try:
-        asked = request.read(source)
+        worker_request = request.read(source)
     except WorkerError as error:
         print(json.dumps({"problem": error.message.to_json()}))
         return REFUSED
-    if source == request.STDIN and not asked.waits:
+    if source == request.STDIN and not worker_request.waits:
         from envkit.worker.measure.turn import own_stdin
 
         os.close(own_stdin())
-    return _do(asked)
+    return _do(worker_request)
 
 
-def _do(asked: WorkerRequest) -> int:
-    """Do what is asked, print the reply, and return the exit status."""
-    work = asked.work
-    if asked.parent is not None:
+def _do(worker_request: WorkerRequest) -> int:
+    """Do the work, print the reply, and return the exit status."""
+    work = worker_request.work
+    if worker_request.parent is not None:
         from envkit.worker.child import die_with
 
         # kill -9 of the runner must not leave a worker behind that spoils the next run's timing; one that has a child
         # has to end that first
-        if not die_with(asked.parent, signal.SIGTERM if isinstance(work, RunCommand) else signal.SIGKILL):
-            return 1  # it was killed before we asked to be told
+        if not die_with(worker_request.parent, signal.SIGTERM if isinstance(work, RunCommand) else signal.SIGKILL):
+            return 1  # it was killed before this process asked for the signal
     if isinstance(work, Ranks):
         from envkit.worker.ranks import launch
 
@@ -84,7 +84,7 @@ def _do(asked: WorkerRequest) -> int:
         return instances.launch(work)
     document = own_stdout()
     cpus = None
-    if asked.waits:
+    if worker_request.waits:
         cpus = os.sched_getaffinity(0)  # before torch is imported, whose OpenMP runtime may bind this thread to fewer
         if not _has_its_turn(document):
             return 1
@@ -129,18 +129,17 @@ def _require_memory() -> None:
         raise WorkerError(KernelTooLarge(takes, limit))
 
 
-def _result(work: Work, cpus: Collection[int] | None) -> dict[str, Any] | None:
+def _result(work: Work, cpus: Collection[int] | None) -> Mapping[str, object] | None:
     """The document to print; None in a rank or an instance that leaves that to another.
 
     ``cpus`` are those that the worker may run on, where torch was imported since it was started.
     """
     if isinstance(work, Inspect):
-        from envkit.worker.image.inspection import inspect
+        from envkit.worker.image import inspect
 
         return inspect(work.commands, work.contents, work.gpus)
     if isinstance(work, ReferenceKernel):
-        # that file keeps this name: a digest of its bytes says which baselines can be compared with each other
-        from envkit.worker.measure.reference_kernel import yardstick as time_reference_kernel
+        from envkit.worker.measure.reference_kernel import time_reference_kernel
 
         _require_memory()
         return time_reference_kernel()
@@ -159,12 +158,14 @@ def _result(work: Work, cpus: Collection[int] | None) -> dict[str, Any] | None:
     return _trained(work, training, cpus)
 
 
-def _trained(work: Train | Rank | Instance, training: Train, cpus: Collection[int] | None) -> dict[str, Any] | None:
+def _trained(
+    work: Train | Rank | Instance, training: Train, cpus: Collection[int] | None
+) -> Mapping[str, object] | None:
     """The sample of a training; the rest is as for ``_result``."""
     from envkit.worker.measure.quality_target import parse
     from envkit.worker.measure.train import train
 
-    sample = partial(
+    take_sample = partial(
         train,
         training.workload,
         request.location(training.data),
@@ -181,24 +182,24 @@ def _trained(work: Train | Rank | Instance, training: Train, cpus: Collection[in
     if isinstance(work, Instance):
         from envkit.worker.instances import as_instance
 
-        as_instance(sample, work.number, Path(work.folder))
+        as_instance(take_sample, work.number, Path(work.folder))
         return None
     if isinstance(work, Train):
-        return sample()
+        return take_sample()
     from envkit.worker.distributed import as_rank
 
-    return as_rank(sample, training.options.exchange, training.options.device)
+    return as_rank(take_sample, training.options.exchange, training.options.device)
 
 
-def _broken_down(work: Operators | Phases) -> dict[str, Any]:
-    """Where a step's time goes."""
+def _broken_down(work: Operators | Phases) -> dict[str, object]:
+    """Return where a step's time goes."""
     training = work.training
     length = (training.warmup_steps, training.steps)
-    what = (training.workload, request.location(training.data), *length, training.options)
+    arguments = (training.workload, request.location(training.data), *length, training.options)
     if isinstance(work, Phases):
         from envkit.worker.measure.phases import phases
 
-        return phases(*what)
+        return phases(*arguments)
     from envkit.worker.measure.operators import operators
 
-    return operators(*what, forward=work.forward)
+    return operators(*arguments, forward=work.forward)

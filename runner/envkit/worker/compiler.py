@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any
 
 PACKAGE = "torch._dynamo"
 
@@ -18,14 +17,14 @@ PACKAGE = "torch._dynamo"
 class _StandIn(ModuleType):
     """Has what optimizers ask for, and becomes the real package as soon as anything else of it is wanted."""
 
-    def disable(self, fn: Any = None, recursive: bool = True, **options: Any) -> Any:
+    def disable(self, fn: object = None, recursive: bool = True, **options: object) -> object:
         """The function as it is, or what leaves one as it is: it is not compiled anyway."""
         return (lambda function: function) if fn is None else fn
 
     def graph_break(self, msg: str = "") -> None:
         """Nothing: there is no graph."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__") and name != "__path__":  # which is asked of any module
             raise AttributeError(name)
         if sys.modules.get(PACKAGE) is self:

@@ -9,10 +9,14 @@ import hashlib
 import mmap
 import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import NotPublished, UnusableFile
+
+if TYPE_CHECKING:
+    from numpy import uint8
+    from numpy.typing import NDArray
 
 # Of the decompressed files, because distributors compress them differently.
 SHA256 = {
@@ -26,7 +30,7 @@ SYNTHETIC_SEED = 20170828
 CLASSES = 10
 
 
-def mismatch(name: str, content: Any) -> NotPublished | None:
+def mismatch(name: str, content: bytes | mmap.mmap) -> NotPublished | None:
     """Return a message if ``content`` (anything with the buffer interface) is not the published file ``name``."""
     digest = hashlib.sha256(content).hexdigest()
     if digest == SHA256[name]:
@@ -34,7 +38,7 @@ def mismatch(name: str, content: Any) -> NotPublished | None:
     return NotPublished(digest[:12], SHA256[name][:12])
 
 
-def load(data: str) -> tuple[dict[str, Any], str]:
+def load(data: str) -> tuple[dict[str, NDArray[uint8]], str]:
     """All four arrays (uint8; images N x 28 x 28, labels N) and one digest of their bytes.
 
     ``data`` is a folder of the decompressed files, or ``synthetic``. The files are mapped, not read: glibc raises its
@@ -46,11 +50,11 @@ def load(data: str) -> tuple[dict[str, Any], str]:
     arrays = synthetic() if data == SYNTHETIC else {name: _mapped(Path(data) / name) for name in SHA256}
     digest = hashlib.sha256()
     for name in SHA256:
-        digest.update(arrays[name])
+        digest.update(arrays[name].data)
     return arrays, digest.hexdigest()
 
 
-def _mapped(path: Path) -> Any:
+def _mapped(path: Path) -> NDArray[uint8]:
     import numpy
 
     with path.open("rb") as file:
@@ -63,7 +67,7 @@ def _mapped(path: Path) -> Any:
     return numpy.frombuffer(content, dtype=numpy.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
-def synthetic() -> dict[str, Any]:
+def synthetic() -> dict[str, NDArray[uint8]]:
     """A seeded set of the real one's shapes: one random template per class, plus noise, so that it can be learnt."""
     import numpy
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.messages import Message
 from envkit.worker import nvml
@@ -30,8 +30,24 @@ BUILT_FOR = re.compile(r"^cuda(?:: [^=\n]+)? = (?:'([0-9.]+)'|None)", re.MULTILI
 INTERFACES = Path("/sys/class/net")
 
 
-def look() -> dict[str, Any]:
-    """Return what is seen from in here.
+class _Driver(TypedDict):
+    torch_cuda: str | None
+    driver: str | None
+    driver_cuda: str | None
+    devices: list[dict[str, str | None]]
+
+
+class Gpus(_Driver):
+    """The GPUs of this machine, and those that a training could use (``look``)."""
+
+    usable: int
+    problem: dict[str, object] | None
+    by_setting: bool
+    interfaces: list[str]
+
+
+def look() -> Gpus:
+    """Return the GPUs, as this process sees them.
 
     ``torch_cuda`` is the CUDA that torch was built for, None for a build without; ``driver`` and ``driver_cuda`` are
     the driver's version and the newest CUDA it is for, and ``devices`` the machine's GPUs. ``usable`` counts those that
@@ -40,36 +56,41 @@ def look() -> dict[str, Any]:
     ``interfaces`` are the network's, from which NCCL chooses.
     """
     built_for, setting = torch_cuda(), os.environ.get(VISIBLE)
-    found: dict[str, Any] = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
+    gpus: _Driver = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
     silent: Message | None = None
     try:
         library = nvml.start()
-        found.update(driver=library.driver(), driver_cuda=library.cuda(), devices=library.devices())
+        gpus.update({"driver": library.driver(), "driver_cuda": library.cuda(), "devices": library.devices()})
     except nvml.Unavailable as error:
         silent = error.message
-    uuids = [one["uuid"] or "" for one in found["devices"]]
-    unusable = why_none(found, silent)
+    uuids = [device["uuid"] or "" for device in gpus["devices"]]
+    unusable = why_none(gpus, silent)
     hides = None if unusable else hidden(setting, uuids)
     problem = unusable or (HiddenBySetting(hides, VISIBLE) if hides else None)
     usable = 0 if problem else visible(setting, uuids)
     interfaces = sorted(entry.name for entry in INTERFACES.iterdir()) if INTERFACES.is_dir() else []
-    return {**found, "usable": usable, "problem": problem and problem.to_json(), "by_setting": hides is not None,
-            "interfaces": interfaces}  # fmt: skip
+    return {
+        **gpus,
+        "usable": usable,
+        "problem": problem.to_json() if problem else None,
+        "by_setting": hides is not None,
+        "interfaces": interfaces,
+    }
 
 
-def why_none(found: dict[str, Any], silent: Message | None) -> Message | None:
-    """Return why torch can use no GPU, by what was ``found``; None if it can.
+def why_none(gpus: _Driver, silent: Message | None) -> Message | None:
+    """Return why torch can use no GPU, by what is known of the ``gpus``; None if it can.
 
     ``silent`` is why the driver says nothing, if it does not.
     """
-    built_for, driver = found["torch_cuda"], found["driver"]
+    built_for, driver = gpus["torch_cuda"], gpus["driver"]
     if built_for is None:
         return BuiltWithoutCuda()
     if silent is not None:
         return DriverUnusable(silent)
-    if too_old(found["driver_cuda"], built_for):
-        return DriverTooOld(driver, found["driver_cuda"], built_for)
-    return None if found["devices"] else NoGpu(driver)
+    if too_old(gpus["driver_cuda"], built_for):
+        return DriverTooOld(driver, gpus["driver_cuda"], built_for)
+    return None if gpus["devices"] else NoGpu(driver)
 
 
 def torch_cuda() -> str | None:
@@ -89,12 +110,14 @@ def built_for(text: str) -> str | None:
 
 
 def too_old(driver_cuda: str | None, built_for: str) -> bool:
-    """Whether a driver is for an older major version of CUDA than torch was built for.
+    """Return whether a driver is for an older major version of CUDA than torch was built for.
 
     Within one major version a program also runs on the driver of an earlier minor one (CUDA Compatibility, "Minor
     Version Compatibility": https://docs.nvidia.com/deploy/cuda-compatibility/).
     """
-    return driver_cuda is not None and int(driver_cuda.split(".")[0]) < int(built_for.split(".", maxsplit=1)[0])
+    return driver_cuda is not None and int(driver_cuda.split(".", maxsplit=1)[0]) < int(
+        built_for.split(".", maxsplit=1)[0]
+    )
 
 
 def hidden(setting: str | None, uuids: Sequence[str]) -> Message | None:
@@ -120,15 +143,15 @@ def visible(setting: str | None, uuids: Sequence[str]) -> int:
     """
     if setting is None:
         return len(uuids)
-    seen: dict[str, int] = {}
+    indices: dict[str, int] = {}
     for entry in map(str.strip, setting.split(",")):
         index = _index(entry, uuids)
         if index is None:
             break
-        if entry in seen:
+        if entry in indices:
             return 0
-        seen[entry] = index
-    return len({*seen.values()})
+        indices[entry] = index
+    return len({*indices.values()})
 
 
 def _index(entry: str, uuids: Sequence[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""What the machine is, as seen from inside the image: the facts that profiles refer to, and its fingerprint."""
+"""The machine, as seen from inside the image: the facts that profiles refer to, and its fingerprint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.worker.cgroup import cpu_quota
 from envkit.worker.messages.captions import ASLR_OFF_HERE, UNKNOWN_HYPERVISOR
@@ -43,7 +43,24 @@ def expand_cpu_list(text: str) -> set[int]:
     return cpus
 
 
-def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
+class _AlwaysKnown(TypedDict):
+    usable_cpus: int
+    physical_cores: int
+    numa_nodes: int
+    affinity_cpus: int
+    online_cpus: int
+    cpu_quota: float | None
+    smt: bool
+    cpu_vendor: str | None
+
+
+class CpuFacts(_AlwaysKnown, total=False):
+    """Counts of the machine that profiles refer to (``cpu_facts``)."""
+
+    memory_nodes: int
+
+
+def cpu_facts(root: Path = Path("/")) -> CpuFacts:
     """Counts that profiles may refer to, what they were worked out from, and the kind of processor.
 
     ``usable_cpus`` is the least of the affinity mask, the CPU quota (rounded down, at least 1, because a spinning
@@ -61,17 +78,19 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
     cores = {core_of(cpu, root) for cpu in cpus}
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
     with_cpus = sum(not cpus.isdisjoint(expand_cpu_list(text_of(node / "cpulist"))) for node in nodes)
-    return {
+    facts: CpuFacts = {
         "usable_cpus": usable,
         "physical_cores": min(len(cores), usable),
         "numa_nodes": max(1, with_cpus),
-        **({"memory_nodes": len(nodes)} if len(nodes) > max(1, with_cpus) else {}),
         "affinity_cpus": len(mask),
         "online_cpus": len(online),
         "cpu_quota": quota,
         "smt": _read(root / "sys/devices/system/cpu/smt/active") == "1",
         "cpu_vendor": _cpuinfo(root).get("vendor_id"),
     }
+    if len(nodes) > max(1, with_cpus):
+        facts["memory_nodes"] = len(nodes)
+    return facts
 
 
 def core_of(cpu: int, root: Path) -> tuple[str, str]:
@@ -105,8 +124,8 @@ def _selected(text: str | None) -> str | None:
     return text.split("[")[1].split("]")[0]
 
 
-def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
-    """Return what one would want to know of the machine when a result can't be repeated elsewhere.
+def fingerprint(root: Path = Path("/")) -> dict[str, object]:
+    """Describe the machine, for when a result can't be repeated elsewhere.
 
     A value that can't be read is None; memory is in bytes.
     """
@@ -137,7 +156,7 @@ def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def _aslr(kernel: str | None) -> str | None:
-    """Whether addresses are random in new processes: full, partial, off, or off for this process and those it starts.
+    """Return how addresses are randomised in new processes: full, partial, off, or off for those of this process.
 
     A process is exempted by its personality, which ``setarch -R`` and debuggers set and which its children inherit.
     """

@@ -11,24 +11,25 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from envkit.worker import distributed, ranks, scratch
 from envkit.worker.child import adopt, kill_children
 from envkit.worker.errors import WorkerError
-from envkit.worker.measure.meeting import Meeting, documents
+from envkit.worker.measure.meeting import Meeting, samples
 from envkit.worker.readings import text_of
 from envkit.worker.request import Instance, Instances, WorkerRequest
+from envkit.worker.sample import Sample
 
 # Of each in its sample.
-OF_EACH = ("instance", "node", "cpus", "evidence")
+OF_EACH = ("node", "cpus", "evidence")
 
 
-def launch(asked: Instances) -> int:
+def launch(work: Instances) -> int:
     """Train in several processes at once, print one sample of all of them, and return the exit status.
 
     When one fails the others are ended.
@@ -36,7 +37,7 @@ def launch(asked: Instances) -> int:
     with scratch.folder("envkit-instances") as folder:
         adopt()
         try:
-            failed = _first_to_fail(_started(asked, folder))
+            failed = _first_to_fail(_started(work, folder))
         finally:
             kill_children()
         if failed is not None:
@@ -46,20 +47,20 @@ def launch(asked: Instances) -> int:
             return ranks.problem(ranks.lost(f"instance {instance}", status))
         ranks.pass_on(folder)
         try:
-            sample = merged(documents(folder))
+            sample = merged(samples(folder))
         except WorkerError as error:
             return ranks.problem(error.message)
     print(json.dumps(sample), flush=True)
     return 1 if "problem" in sample else 0
 
 
-def _started(asked: Instances, folder: Path) -> list[subprocess.Popen[bytes]]:
+def _started(work: Instances, folder: Path) -> list[subprocess.Popen[bytes]]:
     """The processes, which are killed when this one ends, and whose logs are in a folder for each."""
     environment = ranks.variables(os.environ, ranks.own_settings())
-    request = WorkerRequest(Instance(asked.number, asked.training, str(folder)), parent=os.getpid())
+    request = WorkerRequest(Instance(work.number, work.training, str(folder)), parent=os.getpid())
     command = [*ranks.WORKER, ranks.written(request, folder)]
     processes = []
-    for instance, cpus in enumerate(ranks.places(asked.number, os.sched_getaffinity(0))):
+    for instance, cpus in enumerate(ranks.places(work.number, os.sched_getaffinity(0))):
         (folder / str(instance)).mkdir()
         with (folder / str(instance) / ranks.LOG).open("wb") as log:
             # before it becomes another program: an allocator that is preloaded counts CPUs before Python runs
@@ -88,7 +89,13 @@ def _first_to_fail(processes: Sequence[subprocess.Popen[bytes]]) -> tuple[int, i
     return None
 
 
-def as_instance(train: Callable[..., dict[str, Any]], parties: int, folder: Path) -> None:
+class TrainsAtMeeting(Protocol):
+    """Trains on some CPUs at the same time as others, and returns the sample."""
+
+    def __call__(self, *, cpus: Collection[int], meeting: Meeting) -> Sample: ...
+
+
+def as_instance(train: TrainsAtMeeting, parties: int, folder: Path) -> None:
     """Run ``train`` as one of so many ``parties`` that meet in ``folder``, and leave its sample there.
 
     ``train`` takes ``cpus``, those that this process may run on, and a ``meeting``.
@@ -98,29 +105,31 @@ def as_instance(train: Callable[..., dict[str, Any]], parties: int, folder: Path
     meeting.leave({**train(cpus=cpus, meeting=meeting), "node": platform.node(), "cpus": sorted(cpus)})
 
 
-def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One sample of those of all instances; or what the ``problem`` is.
+def merged(of_instances: Sequence[Sample]) -> dict[str, object]:
+    """One sample of the samples ``of_instances``, all instances; or what the ``problem`` is.
 
     A step of it is as many steps as there are instances, whoever took them. Losses are means over instances, and what
     they used is of all the steps that they took.
     """
-    each = sorted(found, key=lambda one: list(one["cpus"]))
-    steps = min(one["own_steps"] for one in each)
-    own = [
-        {**one, "rank": number, "final_weights": "",  # which each has learnt by itself
-         "step_s": one["step_s"][:steps], "losses": one["losses"][:steps]}
-        for number, one in enumerate(each)
+    ordered = sorted(of_instances, key=lambda sample: list(sample["cpus"]))
+    steps = min(sample["own_steps"] for sample in ordered)
+    cut: list[Sample] = [
+        {**sample, "rank": number, "final_weights": "",  # which each has learnt by itself
+         "step_s": sample["step_s"][:steps], "losses": sample["losses"][:steps]}
+        for number, sample in enumerate(ordered)
     ]  # fmt: skip
-    together = distributed.merged(own)
+    together = distributed.merged(cut)
     if "problem" in together:
         return together
-    numbered = [{**one, "instance": number} for number, one in enumerate(each)]
     return {
         **{name: value for name, value in together.items() if name not in ("ranks", "own_steps")},
-        "step_s": steps_of_all([one["step_s"] for one in each], steps),
-        "images_per_step": len(each) * together["images_per_step"],
-        "usage_steps": sum(len(one["step_s"]) for one in each) / len(each),
-        "instances": [{name: one[name] for name in OF_EACH} for one in numbered],
+        "step_s": steps_of_all([sample["step_s"] for sample in ordered], steps),
+        "images_per_step": len(ordered) * ordered[0]["images_per_step"],
+        "usage_steps": sum(len(sample["step_s"]) for sample in ordered) / len(ordered),
+        "instances": [
+            {"instance": number, **{name: value for name, value in sample.items() if name in OF_EACH}}
+            for number, sample in enumerate(ordered)
+        ],
     }
 
 
@@ -132,8 +141,9 @@ def steps_of_all(step_s: Sequence[Sequence[float]], steps: int) -> list[float]:
     """
     import numpy
 
-    ends = [[0.0, *accumulate(one)] for one in step_s]
-    times = sorted({end for one in ends for end in one})
-    taken = numpy.array([numpy.interp(times, one, range(len(one))) for one in ends]).sum(axis=0)
-    of_all: Any = numpy.interp(numpy.arange(steps + 1) * len(ends), taken, times)
-    return [round(float(second), 7) for second in numpy.diff(of_all)]
+    ends = [[0.0, *accumulate(seconds)] for seconds in step_s]
+    times = sorted({end for of_instance in ends for end in of_instance})
+    steps_by = [numpy.interp(times, of_instance, range(len(of_instance))) for of_instance in ends]
+    steps_together = numpy.array(steps_by).sum(axis=0)
+    ends_of_all = [float(numpy.interp(step * len(ends), steps_together, times)) for step in range(steps + 1)]
+    return [round(end - begin, 7) for begin, end in zip(ends_of_all, ends_of_all[1:])]

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -344,12 +343,12 @@ def paths(name: str, folders: Sequence[Path]) -> list[Path]:
     return [path for path in found if named_as(str(path.resolve()), library.kind) in (None, name)]
 
 
-def locate(folders: Sequence[Path]) -> dict[str, dict[str, Any]]:
+def locate(folders: Sequence[Path]) -> dict[str, dict[str, object]]:
     """Logical name -> ``{"path", "sha256", "others"}`` of each library that was found.
 
     ``others`` are files that are called the same, further down the search, and have another content.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, object]] = {}
     for name in preloadable():
         here = paths(name, folders)
         if here:

@@ -6,9 +6,12 @@ import contextlib
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from envkit.worker import compiler, distributed
+
+if TYPE_CHECKING:
+    from torch import Tensor, dtype, nn
 
 FP32, BF16 = "fp32", "bf16-autocast"
 PRECISIONS = (FP32, BF16)
@@ -43,8 +46,8 @@ class Options:
         return self.device == CUDA
 
     @property
-    def modes(self) -> dict[str, Any]:
-        """Return what a worker must have seen of its own training, in the shape of ``Network.seen``."""
+    def modes(self) -> dict[str, str | bool]:
+        """Return the modes that a worker must observe in its training, in the shape of ``Network.modes``."""
         return {
             "precision": self.precision,
             "compile": self.compile,
@@ -54,31 +57,31 @@ class Options:
 
     def arguments(self) -> tuple[str, ...]:
         """The worker's options for them; none for how a workload is trained when nothing is said."""
-        given: list[str] = []
-        given += ["--device", self.device] if self.device != CPU else []
-        given += ["--backend", self.backend] if self.backend else []
-        given += ["--precision", self.precision] if self.precision != FP32 else []
-        given += ["--compile"] if self.compile else []
-        given += ["--channels-last"] if self.channels_last else []
-        given += ["--scale", str(self.scale)] if self.scale != 1 else []
-        return tuple(given)
+        arguments: list[str] = []
+        arguments += ["--device", self.device] if self.device != CPU else []
+        arguments += ["--backend", self.backend] if self.backend else []
+        arguments += ["--precision", self.precision] if self.precision != FP32 else []
+        arguments += ["--compile"] if self.compile else []
+        arguments += ["--channels-last"] if self.channels_last else []
+        arguments += ["--scale", str(self.scale)] if self.scale != 1 else []
+        return tuple(arguments)
 
     def text(self) -> str:
-        """``cuda, bf16-autocast, compiled, scale 4``; empty where nothing was said."""
-        said = [self.device] if self.device != CPU else []
-        said += [self.backend] if self.backend else []
-        said += [self.precision] if self.precision != FP32 else []
-        said += ["compiled"] if self.compile else []
-        said += ["channels-last"] if self.channels_last else []
-        said += [f"scale {self.scale}"] if self.scale != 1 else []
-        return ", ".join(said)
+        """``cuda, bf16-autocast, compiled, scale 4``; empty for the defaults."""
+        words = [self.device] if self.device != CPU else []
+        words += [self.backend] if self.backend else []
+        words += [self.precision] if self.precision != FP32 else []
+        words += ["compiled"] if self.compile else []
+        words += ["channels-last"] if self.channels_last else []
+        words += [f"scale {self.scale}"] if self.scale != 1 else []
+        return ", ".join(words)
 
 
 # How a workload is trained when nothing is said.
 USUAL = Options()
 
 
-def digest_of(parameters: Iterable[tuple[str, Any]]) -> str:
+def digest_of(parameters: Iterable[tuple[str, Tensor]]) -> str:
     """SHA-256 of names and values."""
     digest = hashlib.sha256()
     for name, tensor in parameters:
@@ -87,14 +90,20 @@ def digest_of(parameters: Iterable[tuple[str, Any]]) -> str:
     return digest.hexdigest()
 
 
+class Model(Protocol):
+    """Computes the outputs for a batch."""
+
+    def __call__(self, *inputs: Tensor) -> Tensor: ...
+
+
 class Network:
-    """A model that is trained as ``options`` say, and what was seen of that; if ``ranked`` by all ranks together.
+    """A model that is trained as ``options`` say; if ``ranked`` by all ranks together.
 
     Batches come from the host's memory, as they would from a loader: those that the model is called with are moved to
     its device here, and a step moves what it holds the output against (``placed``).
     """
 
-    def __init__(self, model: Any, options: Options, ranked: bool = True) -> None:
+    def __init__(self, model: nn.Module, options: Options, ranked: bool = True) -> None:
         import torch
 
         self._torch = torch
@@ -103,24 +112,24 @@ class Network:
             compiler.leave_out()
         self.model = model.to(options.device) if options.device != CPU else model
         if options.channels_last:
-            self.model = self.model.to(memory_format=torch.channels_last)
-        trained = distributed.wrapped(self.model) if ranked else self.model
+            self.model = self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        trained: Model = distributed.wrapped(self.model) if ranked else self.model
         self._trained = torch.compile(trained) if options.compile else trained
-        self._format: Any = None
+        self._format: dtype | None = None
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Tensor) -> Tensor:
         """The model's output for a batch to train on, as float32 whatever it was worked out in."""
         return self._run(self._trained, inputs)
 
-    def test(self, *inputs: Any) -> Any:
+    def test(self, *inputs: Tensor) -> Tensor:
         """The same in the host's memory; torch.compile would compile anew for each size of a test's batches."""
         return self._run(self.model, inputs).to(CPU)
 
-    def placed(self, tensor: Any) -> Any:
+    def placed(self, tensor: Tensor) -> Tensor:
         """A tensor where the model is; itself where it is there already."""
         return tensor if self._options.device == CPU else tensor.to(self._options.device, non_blocking=True)
 
-    def laid_out(self, images: Any) -> Any:
+    def laid_out(self, images: Tensor) -> Tensor:
         """A batch of images (N x channels x height x width) in the layout that was asked for."""
         if not self._options.channels_last:
             return images
@@ -130,33 +139,34 @@ class Network:
         """The digest of all that is trained, as it is now."""
         return digest_of(self.model.named_parameters())
 
-    def seen(self) -> dict[str, Any]:
-        """Which modes were in effect, from what the training left: a setting that did nothing is an error."""
+    def modes(self) -> dict[str, str | bool]:
+        """Return the modes that were in effect, as the training left them: a setting that did nothing is an error."""
+        formats: dict[dtype | None, str] = {self._torch.float32: FP32, self._torch.bfloat16: BF16}
         return {
-            "precision": {self._torch.float32: FP32, self._torch.bfloat16: BF16}.get(self._format, str(self._format)),
+            "precision": formats.get(self._format, str(self._format)),
             "compile": self._options.compile and _compiled_graphs() > 0,
             "channels_last": self._channels_last(),
             "device": next(self.model.parameters()).device.type,
         }
 
-    def _run(self, model: Any, inputs: tuple[Any, ...]) -> Any:
+    def _run(self, model: Model, inputs: tuple[Tensor, ...]) -> Tensor:
         with self._autocast():
-            outputs = model(*map(self.placed, inputs))
+            outputs: Tensor = model(*map(self.placed, inputs))
         self._format = outputs.dtype
         return outputs.float()  # itself, where it is that already
 
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+    def _autocast(self) -> contextlib.AbstractContextManager[object]:
         if self._options.precision == FP32:
             return contextlib.nullcontext()
         device, short = self._options.device, self._torch.bfloat16
-        autocast: contextlib.AbstractContextManager[Any] = self._torch.autocast(device, dtype=short)
+        autocast: contextlib.AbstractContextManager[object] = self._torch.autocast(device, dtype=short)
         return autocast
 
     def _channels_last(self) -> bool:
-        """Whether all filters have that layout; those of one place or one channel look the same in any."""
-        filters = [one for one in self.model.parameters() if one.dim() == 4 and min(one.shape[1:]) > 1]
+        """Return whether all filters have that layout; those of one place or one channel look the same in any."""
+        filters = [weight for weight in self.model.parameters() if weight.dim() == 4 and min(weight.shape[1:]) > 1]
         layout = self._torch.channels_last
-        return bool(filters) and all(one.is_contiguous(memory_format=layout) for one in filters)
+        return bool(filters) and all(weight.is_contiguous(memory_format=layout) for weight in filters)
 
 
 def _compiled_graphs() -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.messages import Message
 from envkit.worker.errors import WorkerError
@@ -20,6 +20,10 @@ from envkit.worker.messages.gpus import (
     DriverVersionsDiffer,
     NoDriverSeen,
 )
+from envkit.worker.sample import GpuReading, GpuUse
+
+if TYPE_CHECKING:
+    Integer = ctypes.c_int | ctypes.c_uint | ctypes.c_ulonglong
 
 LIBRARY = "libnvidia-ml.so.1"
 SUCCESS = 0
@@ -40,7 +44,7 @@ class Unavailable(WorkerError):
 class Nvml:
     """The library, ready to be asked; what a GPU or an older driver does not tell is None."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: ctypes.CDLL) -> None:
         """Raises Unavailable."""
         self._library = library
         status = library.nvmlInit_v2()
@@ -58,13 +62,13 @@ class Nvml:
 
     def devices(self) -> list[dict[str, str | None]]:
         """``name`` and ``uuid`` of each GPU, in NVML's order, which is that of the PCI bus."""
-        found = []
+        devices = []
         for index in range(self._number("nvmlDeviceGetCount_v2", ctypes.c_uint()) or 0):
             handle = self._handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index))
             if handle is not None:
                 texts = {"name": "nvmlDeviceGetName", "uuid": "nvmlDeviceGetUUID"}
-                found.append({key: self._text(function, handle) for key, function in texts.items()})
-        return found
+                devices.append({key: self._text(function, handle) for key, function in texts.items()})
+        return devices
 
     def numbers(self, uuid: str) -> dict[str, int | None] | None:
         """Return what NVML counts and measures of one GPU now, in NVML's own units; None if it has no such GPU."""
@@ -85,22 +89,22 @@ class Nvml:
             "reasons": reasons,
         }
 
-    def _call(self, function: str, *arguments: Any) -> bool:
+    def _call(self, function: str, *arguments: object) -> bool:
         call = getattr(self._library, function, None)
         return call is not None and call(*arguments) == SUCCESS
 
-    def _number(self, function: str, result: Any, *arguments: Any) -> int | None:
+    def _number(self, function: str, result: Integer, *arguments: object) -> int | None:
         """``result`` is the C variable that the function writes to."""
         return int(result.value) if self._call(function, *arguments, ctypes.byref(result)) else None
 
-    def _text(self, function: str, *arguments: Any) -> str | None:
+    def _text(self, function: str, *arguments: object) -> str | None:
         buffer = ctypes.create_string_buffer(NAME_BYTES)
-        told = self._call(function, *arguments, buffer, ctypes.c_uint(len(buffer)))
-        return buffer.value.decode(errors="replace") if told else None
+        is_known = self._call(function, *arguments, buffer, ctypes.c_uint(len(buffer)))
+        return buffer.value.decode(errors="replace") if is_known else None
 
-    def _handle(self, function: str, by: Any) -> Any:
+    def _handle(self, function: str, key: ctypes.c_uint | ctypes.c_char_p) -> ctypes.c_void_p | None:
         handle = ctypes.c_void_p()
-        return handle if self._call(function, by, ctypes.byref(handle)) else None
+        return handle if self._call(function, key, ctypes.byref(handle)) else None
 
 
 def start() -> Nvml:
@@ -112,7 +116,7 @@ def start() -> Nvml:
     return Nvml(library)
 
 
-def reading(numbers: Mapping[str, int | None]) -> dict[str, Any]:
+def reading(numbers: Mapping[str, int | None]) -> GpuReading:
     """A GPU's state in the units of a record: MHz, degrees Celsius, watts, joules since the driver was loaded.
 
     ``held_back`` names why clocks are below the highest; None where that is not told, [] where nothing holds them back.
@@ -134,7 +138,7 @@ def held_back(reasons: int) -> list[str]:
     return [*(word for bit, word in HELD_BACK.items() if reasons & bit), *([hex(unknown)] if unknown else [])]
 
 
-def around(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+def around(before: GpuReading, after: GpuReading, seconds: float) -> GpuUse:
     """Two readings of one GPU and what was used between them, ``seconds`` apart by the host's clock.
 
     ``energy_j`` is from the GPU's own counter, and ``mean_power_w`` follows from it; None where it has no such counter.
@@ -150,23 +154,25 @@ def around(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) 
     }
 
 
-def together(gpus: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what several GPUs that train together tell as one, each in the shape of the first.
+def together(gpus: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """Return several GPUs that train together as one, each in the shape of the first.
 
     The lowest clocks, the highest temperature, idle share and number of kernels, and all their power, energy and
     memory; what held back any of them. None is what one of them does not tell.
     """
-    found: dict[str, Any] = {}
-    for name, first in gpus[0].items():
-        values: list[Any] = [one.get(name) for one in gpus]
-        if None in values:
-            found[name] = None
-        elif isinstance(first, Mapping):
-            found[name] = together([one[name] for one in gpus])
-        elif isinstance(first, list):
-            found[name] = list(dict.fromkeys(reason for reasons in values for reason in reasons))
-        elif name in LOWEST:
-            found[name] = min(values)
-        else:
-            found[name] = sum(values) if name in SUMMED else max(values)
-    return found
+    return {name: _together(name, [gpu.get(name) for gpu in gpus]) for name in gpus[0]}
+
+
+def _together(name: str, values: Sequence[object]) -> object:
+    if None in values:
+        return None
+    readings = [value for value in values if isinstance(value, Mapping)]
+    if readings:
+        return together(readings)
+    lists = [value for value in values if isinstance(value, list)]
+    if lists:
+        return list(dict.fromkeys(reason for reasons in lists for reason in reasons))
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    if name in LOWEST:
+        return min(numbers)
+    return sum(numbers) if name in SUMMED else max(numbers)

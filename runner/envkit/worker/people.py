@@ -7,7 +7,12 @@ allocator profile is worth to the training.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float32, uint8
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
 SIZE = 64
 CLASSES = ("background", "person")
@@ -17,13 +22,13 @@ HEAD = 0.09
 NOISE = 12
 
 
-def draw(count: int, seed: int) -> tuple[Any, Any]:
+def draw(count: int, seed: int) -> tuple[NDArray[uint8], NDArray[uint8]]:
     """``count`` pictures (uint8, N x 3 x SIZE x SIZE) and their masks (uint8, N x SIZE x SIZE; 1 is a person)."""
     import numpy
 
     random = numpy.random.default_rng(seed)
-    pictures: Any = numpy.empty((count, 3, SIZE, SIZE), dtype=numpy.uint8)
-    masks: Any = numpy.empty((count, SIZE, SIZE), dtype=numpy.uint8)
+    pictures: NDArray[uint8] = numpy.empty((count, 3, SIZE, SIZE), dtype=numpy.uint8)
+    masks: NDArray[uint8] = numpy.empty((count, SIZE, SIZE), dtype=numpy.uint8)
     rows, columns = numpy.mgrid[0:SIZE, 0:SIZE].astype(numpy.float32)
     for picture, mask in zip(pictures, masks):
         _background(random, picture, rows, columns)
@@ -35,7 +40,7 @@ def draw(count: int, seed: int) -> tuple[Any, Any]:
     return pictures, masks
 
 
-def _background(random: Any, picture: Any, rows: Any, columns: Any) -> None:
+def _background(random: Generator, picture: NDArray[uint8], rows: NDArray[float32], columns: NDArray[float32]) -> None:
     """Two colours that run into each other, and boxes before them whose colours a person may have as well."""
     first, second = random.uniform(0, 255, size=(2, 3)).tolist()
     along = random.random()
@@ -48,7 +53,13 @@ def _background(random: Any, picture: Any, rows: Any, columns: Any) -> None:
         picture[:, top : top + height, left : left + width] = random.integers(0, 256, size=(3, 1, 1))
 
 
-def _person(random: Any, picture: Any, mask: Any, rows: Any, columns: Any) -> None:
+def _person(
+    random: Generator,
+    picture: NDArray[uint8],
+    mask: NDArray[uint8],
+    rows: NDArray[float32],
+    columns: NDArray[float32],
+) -> None:
     """A head, a body with two arms, and two legs; a part of it may be outside of the picture."""
     height = random.uniform(0.5, 1.0) * SIZE
     middle, top = random.uniform(0.15, 0.85) * SIZE, random.uniform(-0.1, 0.4) * SIZE

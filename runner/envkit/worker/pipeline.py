@@ -7,10 +7,13 @@ there are several ranks for each stage, these train replicas of it, each on its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import distributed
 from envkit.worker.modes import FP32, digest_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 MICRO_BATCHES = 4
 
@@ -21,7 +24,7 @@ class Pipeline:
     ``images`` is a batch for all ranks, as large as each will be; ``loss`` takes scores and labels and is a mean.
     """
 
-    def __init__(self, stages: Sequence[Any], images: Any, loss: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, stages: Sequence[nn.Module], images: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
         import torch
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
@@ -34,33 +37,33 @@ class Pipeline:
         self.replica, number = distributed.rank() // len(stages), distributed.rank() % len(stages)
         self._first, self._last = number == 0, number == len(stages) - 1
         # what goes into each stage, and out of the last; all but the images has a gradient
-        between = [images[: len(images) // (self.replicas * MICRO_BATCHES)]]
+        between: list[Tensor] = [images[: len(images) // (self.replicas * MICRO_BATCHES)]]
         with torch.no_grad():
             for stage in stages:
                 between.append(stage(between[-1]))
         for tensor in between[1:]:
             tensor.requires_grad_()
-        own = stages[number]
+        module = stages[number]
         if self.replicas > 1:
-            own = DistributedDataParallel(own, process_group=mesh.get_group("replica"))
-        stage = PipelineStage(
-            own, number, len(stages), torch.device("cpu"), input_args=between[number],
+            module = DistributedDataParallel(module, process_group=mesh.get_group("replica"))
+        own_stage = PipelineStage(
+            module, number, len(stages), torch.device("cpu"), input_args=between[number],
             output_args=between[number + 1], group=mesh.get_group("stage"),
         )  # fmt: skip
-        self._schedule = ScheduleGPipe(stage, MICRO_BATCHES, loss_fn=loss)
+        self._schedule = ScheduleGPipe(own_stage, MICRO_BATCHES, loss_fn=loss)
 
-    def share(self, batch: Any) -> Any:
+    def share(self, batch: Tensor) -> Tensor:
         """The part of a batch that this rank's replica trains on."""
         return distributed.share(batch, self.replicas, self.replica)
 
-    def backward(self, images: Any, labels: Any) -> float | None:
+    def backward(self, images: Tensor, labels: Tensor) -> float | None:
         """Work out the gradients of this stage for the replica's part of a batch; the loss, which others than the last
         stage don't know.
         """
-        losses: list[Any] = []
-        given = (images,) if self._first else ()
+        losses: list[Tensor] = []
+        inputs = (images,) if self._first else ()
         target = labels if self._last else None
-        self._schedule.step(*given, target=target, losses=losses if self._last else None, return_outputs=False)
+        self._schedule.step(*inputs, target=target, losses=losses if self._last else None, return_outputs=False)
         return float(self._torch.stack(losses).mean().item()) if losses else None
 
     def gather(self) -> None:
@@ -72,9 +75,9 @@ class Pipeline:
     def weights(self) -> str:
         """As that of ``modes.Network``: of all stages, in every rank."""
         self.gather()
-        return digest_of(one for stage in self._stages for one in stage.named_parameters())
+        return digest_of(parameter for stage in self._stages for parameter in stage.named_parameters())
 
-    def seen(self) -> dict[str, Any]:
+    def modes(self) -> dict[str, str | bool]:
         """As that of ``modes.Network``: stages are trained in no other mode."""
         formats = {parameter.dtype for stage in self._stages for parameter in stage.parameters()}
         precision = FP32 if formats == {self._torch.float32} else ", ".join(sorted(map(str, formats)))

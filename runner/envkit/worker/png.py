@@ -10,10 +10,14 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import DamagedPng, NotAPng, OtherPng
+
+if TYPE_CHECKING:
+    from numpy import uint8
+    from numpy.typing import NDArray
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = 3
@@ -24,7 +28,7 @@ NONE, SUB, UP = 0, 1, 2
 LEVEL = 1
 
 
-def encode(picture: Any) -> bytes:
+def encode(picture: NDArray[uint8]) -> bytes:
     """``picture`` (uint8, height x width x 3) as a file whose lines are differences from pixel to pixel."""
     import numpy
 
@@ -35,11 +39,11 @@ def encode(picture: Any) -> bytes:
     lines[:, 0] = SUB
     lines[:, 1:] = differences.reshape(height, -1)
     header = struct.pack(">II", width, height) + KIND
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, LEVEL)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.data, LEVEL)), (b"IEND", b""))
     return SIGNATURE + b"".join(_chunk(name, data) for name, data in chunks)
 
 
-def decode(content: bytes) -> Any:
+def decode(content: bytes) -> NDArray[uint8]:
     """Return the picture in a file: uint8, height x width x 3. Raise WorkerError if it can't be read."""
     import numpy
 
@@ -64,10 +68,12 @@ def decode(content: bytes) -> Any:
     filters, stored = lines[:, 0], lines[:, 1:].reshape(height, width, CHANNELS)
     if (filters == SUB).all():
         return numpy.cumsum(stored, axis=1, dtype=numpy.uint8)
-    return _line_by_line(numpy, filters, stored)
+    return _line_by_line(filters, stored)
 
 
-def _line_by_line(numpy: Any, filters: Any, stored: Any) -> Any:
+def _line_by_line(filters: NDArray[uint8], stored: NDArray[uint8]) -> NDArray[uint8]:
+    import numpy
+
     picture = numpy.empty(stored.shape, dtype=numpy.uint8)
     above = numpy.zeros(stored.shape[1:], dtype=numpy.uint8)
     for line, kind, values in zip(picture, filters, stored):

@@ -14,7 +14,8 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING, NoReturn
 
 from envkit.messages import Message
 from envkit.worker import scratch
@@ -28,8 +29,11 @@ from envkit.worker.performance_variables import is_performance_variable
 from envkit.worker.readings import text_of
 from envkit.worker.request import STDIN, Rank, Ranks, WorkerRequest
 
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
+
 # The variable with the launcher's JSON for ``become``.
-TOLD = "ENVKIT_RANK"
+LAUNCHED = "ENVKIT_RANK"
 # Where several nodes meet (HOST:PORT of the first), and which of them this is, from 0.
 RENDEZVOUS, NODE_RANK = "ENVKIT_RENDEZVOUS", "ENVKIT_NODE_RANK"
 # A container may have no other interface, and a host's name may lead nowhere.
@@ -87,28 +91,28 @@ def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[in
     return nodes
 
 
-def launch(asked: Ranks) -> int:
+def launch(work: Ranks) -> int:
     """Train on several ranks, and return the exit status.
 
     With several nodes the same runs on each, and they meet where RENDEZVOUS says. One rank on one node is no
     distributed training: it becomes the worker itself.
     """
-    nproc, nodes = asked.number, asked.nodes
+    nproc, nodes = work.number, work.nodes
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
     sensitive = own_settings()
     if nproc * nodes == 1:
-        os.sched_setaffinity(0, places(max(1, asked.cpu_shares), cpus)[0])
-        _from_pipe(WorkerRequest(asked.training).line())
+        os.sched_setaffinity(0, places(max(1, work.cpu_shares), cpus)[0])
+        _from_pipe(WorkerRequest(work.training).line())
         os.execve(sys.executable, [*WORKER, STDIN], variables(os.environ, sensitive))
     rendezvous, node = os.environ.pop(RENDEZVOUS, None), os.environ.pop(NODE_RANK, "0")
     if nodes > 1 and rendezvous is None:
         return problem(NoRendezvous(RENDEZVOUS))
     for name in [name for name in os.environ if name.startswith(ITS_OWN)]:
         del os.environ[name]
-    told = {"launcher": os.getpid(), "places": places(nproc, cpus), "sensitive": sensitive}
-    os.environ[TOLD] = json.dumps(told)
+    launched = {"launcher": os.getpid(), "places": places(nproc, cpus), "sensitive": sensitive}
+    os.environ[LAUNCHED] = json.dumps(launched)
     if rendezvous is not None and nodes > 1:
-        # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
+        # static: nodes are numbered as the launcher says, not by addresses and process numbers, which may be equal
         where = ["--nnodes", str(nodes), "--node-rank", node, "--rdzv-backend", "static"]
         where += ["--rdzv-endpoint", rendezvous]
     else:
@@ -121,14 +125,14 @@ def launch(asked: Ranks) -> int:
         # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
         options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", str(logs), "--no-python"]
         options += ["--max-restarts", "0", "--rdzv-id", "envkit"]
-        of_rank = written(WorkerRequest(Rank(asked.training)), logs)
+        of_rank = written(WorkerRequest(Rank(work.training)), logs)
         return _torchrun([*where, *options, *WORKER, of_rank], logs, nodes)
 
 
-def written(asked: WorkerRequest, folder: Path) -> str:
+def written(request: WorkerRequest, folder: Path) -> str:
     """Return the file of a request, which is written into the folder of this process alone."""
     file = folder / "request.json"
-    file.write_text(asked.line())
+    file.write_text(request.line())
     return str(file)
 
 
@@ -147,13 +151,13 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    torchrun: Any = run
+    torchrun: ModuleType = run  # whose functions have no types
     try:
         torchrun.run(torchrun.parse_args(arguments))
-    except SignalException as told:
+    except SignalException as received:
         if nodes == 1:  # else Slurm ends this one for the sake of another, whose log is the one to show
             pass_on(logs)
-        return 128 + int(told.sigval)
+        return 128 + int(received.sigval)
     except ChildFailedError as error:
         rank, failure = min(error.failures.items(), key=lambda item: _order(item[1].exitcode, _folder(logs, item[1])))
         log = text_of(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
@@ -164,10 +168,10 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
         if order[0] > 0:  # where another node has the cause, it says so first, and Slurm ends this one
             try:
                 time.sleep(CONSEQUENCE_S)
-            except SignalException as told:
-                return 128 + int(told.sigval)
-        told_of = {"order": order, "log": log[-NODE_LOG_CHARACTERS:] or f"rank {rank} printed nothing"}
-        return problem(lost(f"rank {rank} on {platform.node()}", failure.exitcode), **told_of)  # each node may have one
+            except SignalException as received:
+                return 128 + int(received.sigval)
+        more = {"order": order, "log": log[-NODE_LOG_CHARACTERS:] or f"rank {rank} printed nothing"}
+        return problem(lost(f"rank {rank} on {platform.node()}", failure.exitcode), **more)  # each node may have one
     except Exception as error:  # torchrun's own, such as nodes that don't meet
         pass_on(logs)
         return problem(TorchrunFailed(type(error).__name__, next(iter(str(error).splitlines()), None)))
@@ -175,7 +179,7 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
     return 0
 
 
-def problem(message: Message, **more: Any) -> int:
+def problem(message: Message, **more: object) -> int:
     """Print what is wrong in place of the sample, and return the exit status."""
     print(json.dumps({"problem": message.to_json(), **more}), flush=True)
     return 1
@@ -193,8 +197,8 @@ def lost(process: str, status: int) -> ProcessKilled | ProcessEnded:
     return ProcessKilled(process, signal_name(-status)) if status < 0 else ProcessEnded(process, status)
 
 
-def _folder(logs: Path, failure: Any) -> Path:
-    """Where torchrun keeps the log of a rank (torch.distributed.elastic.multiprocessing.DefaultLogsSpecs)."""
+def _folder(logs: Path, failure: ProcessFailure) -> Path:
+    """Return the folder with torchrun's log of a rank (torch.distributed.elastic.multiprocessing.DefaultLogsSpecs)."""
     return next(logs.glob(f"*/attempt_0/{failure.local_rank}"), logs)
 
 
@@ -208,17 +212,17 @@ def _order(status: int, folder: Path) -> tuple[int, float]:
     when = file.stat().st_mtime if file.is_file() else 0.0
     if status == -signal.SIGTERM:
         return 2, when
-    said = text_of(file if status > 0 else folder / LOG) if status > 0 or status == -signal.SIGABRT else ""
-    return int(any(words in said for words in CONSEQUENCE)), when
+    text = text_of(file if status > 0 else folder / LOG) if status > 0 or status == -signal.SIGABRT else ""
+    return int(any(words in text for words in CONSEQUENCE)), when
 
 
 def become() -> NoReturn:
     """Be killed when the launcher ends, take the CPUs of this rank, and become the worker that trains."""
-    told = json.loads(os.environ[TOLD])
-    if not die_with(told["launcher"], signal.SIGKILL):
+    launched = json.loads(os.environ[LAUNCHED])
+    if not die_with(launched["launcher"], signal.SIGKILL):
         sys.exit(1)
-    os.sched_setaffinity(0, told["places"][int(os.environ["LOCAL_RANK"])])
-    os.execve(sys.executable, [*WORKER, *sys.argv[1:]], variables(os.environ, told["sensitive"]))
+    os.sched_setaffinity(0, launched["places"][int(os.environ["LOCAL_RANK"])])
+    os.execve(sys.executable, [*WORKER, *sys.argv[1:]], variables(os.environ, launched["sensitive"]))
 
 
 def own_settings() -> dict[str, str]:
@@ -226,8 +230,10 @@ def own_settings() -> dict[str, str]:
     return {name: value for name, value in own().items() if is_performance_variable(name)}
 
 
-def variables(given: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:
+def variables(environment: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:
     """The variables of a rank, or of an instance: of those that can change the outcome only ``sensitive``, the
     launcher's own, and none of torchrun's."""
-    others = {name: value for name, value in given.items() if not is_performance_variable(name) and name != TOLD}
+    others = {
+        name: value for name, value in environment.items() if not is_performance_variable(name) and name != LAUNCHED
+    }
     return {**others, **sensitive}

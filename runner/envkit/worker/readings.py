@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from envkit.messages import Message
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages.evidence import ReadingFailed
 
@@ -25,14 +25,21 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def read(found: dict[str, Any], name: str, ask: Callable[[], Any]) -> None:
-    """Put the result of ``ask`` into ``found`` under ``name``; if it fails, a message (JSON) under ``not_verified``."""
+def read(readings: dict[str, object], name: str, ask: Callable[[], object]) -> None:
+    """Put the result of ``ask`` into ``readings`` by ``name``; if it fails, a message (JSON) under ``not_verified``."""
     try:
-        found[name] = ask()
+        readings[name] = ask()
     except Unread as error:
-        found.setdefault(NOT_VERIFIED, {})[name] = error.message.to_json()
+        _explain(readings, name, error.message)
     except (AttributeError, KeyError, OSError, RuntimeError) as error:  # a torch or a driver that has no such thing
-        found.setdefault(NOT_VERIFIED, {})[name] = failed(error).to_json()
+        _explain(readings, name, failed(error))
+
+
+def _explain(readings: dict[str, object], name: str, message: Message) -> None:
+    """Keep why a reading is missing."""
+    reasons = readings.setdefault(NOT_VERIFIED, {})
+    assert isinstance(reasons, dict)
+    reasons[name] = message.to_json()
 
 
 def failed(error: Exception) -> ReadingFailed:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from envkit.worker.distributed import BACKENDS
 from envkit.worker.errors import WorkerError
@@ -106,7 +106,7 @@ class UserCommand:
 
     @property
     def is_one_step(self) -> bool:
-        """Whether the whole command is one."""
+        """Tell whether the command is a single step."""
         return self.metric is None and self.optimizer_steps is None
 
     @property
@@ -115,12 +115,13 @@ class UserCommand:
         return self.optimizer_steps == 0
 
     @staticmethod
-    def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
+    def from_json(document: Mapping[str, object] | None) -> UserCommand | None:
         """None for none."""
         if not document:
             return None
-        lists = {name: tuple(document.get(name, ())) for name in ("argv", "links")}
-        return UserCommand(**{**document, **lists})
+        # a dataclass's own document has tuples
+        lists = {name: [*value] if isinstance(value, tuple) else value for name, value in document.items()}
+        return _made(UserCommand, lists, "")
 
 
 @dataclass(frozen=True)
@@ -184,10 +185,12 @@ class Instance:
 
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     Work = Inspect | ReferenceKernel | Train | Operators | Phases | RunCommand | Ranks | Rank | Instances | Instance
-KINDS: dict[str, type[Any]] = {
-    one.kind: one
-    for one in (Inspect, ReferenceKernel, Train, Operators, Phases, RunCommand, Ranks, Rank, Instances, Instance)
+KINDS: dict[str, type[Work]] = {
+    kind.kind: kind
+    for kind in (Inspect, ReferenceKernel, Train, Operators, Phases, RunCommand, Ranks, Rank, Instances, Instance)
 }
 
 
@@ -199,7 +202,7 @@ class WorkerRequest:
     waits: bool = False  # import everything, then wait at standard input for a turn to train
     parent: int | None = None  # be killed when this process, which is the parent, ends
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"work": _plain(self.work), "waits": self.waits, "parent": self.parent}
 
     def line(self) -> str:
@@ -207,10 +210,9 @@ class WorkerRequest:
         return json.dumps(self.to_json()) + "\n"
 
     @staticmethod
-    def from_json(document: Any) -> WorkerRequest:
+    def from_json(document: object) -> WorkerRequest:
         """Parse a document. Raise Invalid if it is not valid."""
-        request: WorkerRequest = _made(WorkerRequest, document, "")
-        return request
+        return _made(WorkerRequest, document, "")
 
 
 class Invalid(ValueError):
@@ -263,35 +265,38 @@ def _next_line() -> bytes:
     return text
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, HostFolder):
         return asdict(value)
     if is_dataclass(value) and not isinstance(value, type):
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
-        return {**kind, **{one.name: _plain(getattr(value, one.name)) for one in fields(value)}}
+        return {**kind, **{field.name: _plain(getattr(value, field.name)) for field in fields(value)}}
     return [*value] if isinstance(value, tuple) else value
 
 
-def _made(kind: type[Any], document: Any, where: str) -> Any:
+Made = TypeVar("Made", bound="DataclassInstance")
+
+
+def _made(kind: type[Made], document: object, where: str) -> Made:
     """Return an instance of a dataclass of this module, each of whose fields has the type of its annotation."""
     if not isinstance(document, dict):
         raise Invalid(where or DOCUMENT, "object")
     prefix = f"{where}." if where else ""
-    known = {one.name: one for one in fields(kind)}
+    known = {field.name: field for field in fields(kind)}
     unknown = next((name for name in document if name not in known), None)
     if unknown is not None:
         raise Invalid(f"{prefix}{unknown}", "absent")
     values = {}
-    for name, one in known.items():
-        if name in document or (one.default is MISSING and one.default_factory is MISSING):
-            values[name] = READERS[str(one.type)](document.get(name), f"{prefix}{name}")
+    for name, field in known.items():
+        if name in document or (field.default is MISSING and field.default_factory is MISSING):
+            values[name] = READERS[str(field.type)](document.get(name), f"{prefix}{name}")
     return kind(**values)
 
 
-def _of(**kinds: type) -> Callable[[Any, str], Any]:
+def _of(**kinds: type) -> Callable[[object, str], object]:
     """Return what reads a value of exactly one of these types, by JSON's names: true is no number."""
 
-    def reads(value: Any, where: str) -> Any:
+    def reads(value: object, where: str) -> object:
         if type(value) not in kinds.values():
             raise Invalid(where, *kinds)
         return value
@@ -299,33 +304,32 @@ def _of(**kinds: type) -> Callable[[Any, str], Any]:
     return reads
 
 
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    if type(value) is not list or any(type(one) is not str for one in value):
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or any(type(text) is not str for text in value):
         raise Invalid(where, "strings")
     return tuple(value)
 
 
-def _data(value: Any, where: str) -> HostFolder | str:
+def _data(value: object, where: str) -> HostFolder | str:
     return value if isinstance(value, str) else _made(HostFolder, value, where)
 
 
-def _options(value: Any, where: str) -> Options:
-    options: Options = _made(Options, value, where)
+def _options(value: object, where: str) -> Options:
+    options = _made(Options, value, where)
     for name, choices in (("precision", PRECISIONS), ("device", DEVICES), ("backend", ("", *BACKENDS))):
         if getattr(options, name) not in choices:
             raise Invalid(f"{where}.{name}", *filter(None, choices))
     return options
 
 
-def _work(value: Any, where: str) -> Work:
+def _work(value: object, where: str) -> Work:
     kind = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(value, dict) or not isinstance(kind, str) or kind not in KINDS:
         raise Invalid(f"{where}.kind", *KINDS)
-    work: Work = _made(KINDS[kind], {name: one for name, one in value.items() if name != "kind"}, where)
-    return work
+    return _made(KINDS[kind], {name: inner for name, inner in value.items() if name != "kind"}, where)
 
 
-def _training(value: Any, where: str) -> Train:
+def _training(value: object, where: str) -> Train:
     work = _work(value, where)
     if not isinstance(work, Train):
         raise Invalid(f"{where}.kind", Train.kind)
@@ -333,7 +337,7 @@ def _training(value: Any, where: str) -> Train:
 
 
 # What reads a value, by the annotation of its field.
-READERS: dict[str, Callable[[Any, str], Any]] = {
+READERS: dict[str, Callable[[object, str], object]] = {
     "str": _of(string=str),
     "str | None": _of(string=str, null=type(None)),
     "int": _of(integer=int),

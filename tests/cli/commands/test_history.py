@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 from envkit.bench import record
@@ -231,3 +232,10 @@ def test_when_nothing_can_be_read_only_that_is_said(cli, tmp_path):
     (tmp_path / record.FILE_NAME).write_text("nonsense\n")
     lines = cli("history", tmp_path).stdout.splitlines()
     assert lines == [f"not read: {tmp_path}: record.jsonl:1: damaged line; remove it to read the rest"]
+
+
+def test_runs_of_one_name_that_begin_in_one_second_have_a_folder_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "RESULTS", tmp_path)
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(strftime=lambda form: "20261128-120000"))
+    folders = [write(measuring.new_folder("mine"), run_events()) for _ in range(3)]
+    assert [folder.name for folder in folders] == [f"20261128-120000-mine{suffix}" for suffix in ("", "-2", "-3")]

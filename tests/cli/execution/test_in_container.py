@@ -10,9 +10,12 @@ import pytest
 from envkit.cli import engine_options
 from envkit.cli.execution import in_container, resolving
 from envkit.cli.execution.in_container import _attached
+from envkit.cli.execution.resolving import ResolvedProfile
 from envkit.engines import apptainer
 from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.enroot import EnrootEngine
+from envkit.profiles import profile
+from envkit.profiles.environment import Environment
 
 
 @pytest.mark.parametrize(
@@ -69,8 +72,9 @@ def under_enroot(monkeypatch, tmp_path):
     engine = EnrootEngine.__new__(EnrootEngine)
     engine.given, engine._sqsh, engine._described = EngineOptions(), tmp_path / "x.sqsh", {"image": "x"}
     monkeypatch.setattr(engine_options, "engine", lambda arguments: (engine, {}))
-    known = {"variables": {"LD_PRELOAD": "/x.so"}, "prefix": ["numactl", "-l"], "gpus": 0}
-    monkeypatch.setattr(resolving, "make", lambda *asked: known)
+    environment = Environment("mine", "", {"LD_PRELOAD": "/x.so"}, {}, ("numactl", "-l"), {}, "same")
+    known = ResolvedProfile(profile.load("baseline"), engine, {}, environment)
+    monkeypatch.setattr(resolving, "resolve_inside", lambda *asked: known)
     asked = SimpleNamespace(
         profile="mine", allow_unknown=False, gpus=False, cpus=None, cpuset_cpus=None, memory=None, engine="enroot"
     )

@@ -80,7 +80,7 @@ def test_a_command_may_take_away_what_only_says_where_things_are():
 
 
 def test_a_profile_s_pythonpath_stands_behind_the_witness():
-    mine = {"profile": "mine", "preload": {}, "variables": {"PYTHONPATH": "/x", "OMP_DYNAMIC": "true"}, "expect": {}}
+    mine = Environment("mine", "A test", {"PYTHONPATH": "/x", "OMP_DYNAMIC": "true"}, {}, (), {}, "same")
     seen = Seen(["./program"], block(b"PYTHONPATH=/witness:/x\0OMP_DYNAMIC=true\0"), frozenset())
     assert seen.wrong(mine) == []
     assert Seen(["./program"], block(b"PYTHONPATH=/witness:/x\0"), frozenset()).wrong(mine) == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from envkit.bench.record_messages import UnusableRecord
@@ -115,6 +116,12 @@ TIMES = "is not a list of times above 0, in seconds; give another report"
         ("facts", {"kernel": 6}, "is not texts by name"),
         ("name", 7, "is not a text"),
         ("name", "n\ud800", "is not a text"),
+        ("memory_bytes", True, "is not a whole number, or null"),
+        ("memory_bytes", -1, "is not a whole number, or null"),
+        ("memory_bytes", 2**63, "is not a whole number, or null"),
+        ("clock_mhz", 0, "is not a number above 0, or null"),
+        ("reference_kernel_digest", "\ud800", "is not a text, or null"),
+        ("samples_with_interference", 0.5, "is not a number of samples"),
         ("began", -1.0, "is not a time in seconds since 1970"),
         ("finished", "yes", "is not true or false"),
     ],
@@ -144,6 +151,22 @@ def test_records_that_are_newer_than_the_report_are_read(cli, then, tmp_path):
     os.utime(record, (written + 60, written + 60))
     result = cli("fleet", "diff", then, now)
     assert (result.returncode, result.stdout.split(" node")[0]) == (1, "SLOWER  1 of 8")
+
+
+def test_a_report_that_vanishes_is_made_of_the_records(document, tmp_path, monkeypatch):
+    """As one that another command removes, or a folder whose files may not be looked at."""
+    now = tmp_path / "now"
+    stat = Path.stat
+
+    def removed(path, **options):
+        if path.name == kept.FILE_NAME:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", removed)
+    nodes, left_out = kept.read(now, None)
+    assert [node.name for node in nodes] == [node["name"] for node in document["nodes"]]
+    assert left_out == []
 
 
 def test_a_report_that_can_not_be_kept_is_printed_all_the_same(cli, then):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.record import FILE_NAME
-from envkit.bench.record_messages import UnusableRecord
+from envkit.bench.record_messages import NotUnderstood, UnusableRecord
 from envkit.bench.study import WorkloadSpec
 from envkit.checks.effect_messages import Value
 from envkit.cluster.fleet import messages, reading
-from envkit.cluster.fleet.extract import read_node
+from envkit.cluster.fleet.extract import ShortSample, read_node, shortened
 from envkit.cluster.fleet.node import LeftOut, Node
-from envkit.cluster.fleet.parsing import shortened, whole
+from envkit.common import codec
 from envkit.common.documents import BadDocument
 from envkit.common.errors import InputError
-from envkit.common.file_messages import NotJson
+from envkit.common.file_messages import NotJson, OtherType
 from envkit.common.messages import About
 from envkit.engines.messages import ExitStatus
 from envkit.rendering import text
@@ -48,26 +49,32 @@ def kept(folder, profile=None):
 AWKWARD = 'he said ", "evidence": { and ", "losses": [1] and {"event": '
 
 
+def complete(event):
+    """Return all that the line of a shortened sample says."""
+    return json.loads(event["line"])
+
+
 @pytest.mark.parametrize("event", [event for event in node_events("n") if event["event"] != "end"][:4])
 def test_a_shortened_line_says_the_same(event):
-    event = {**event, "stderr": AWKWARD} if event["event"] == "sample" else event
-    line = json.dumps(event).encode()
-    found = shortened(line)
-    assert whole(found) == event
+    if event["event"] != "sample":
+        assert shortened(json.dumps(event).encode()) == event
+        return
+    event = {**event, "stderr": AWKWARD}
+    short = shortened(json.dumps(event).encode())
+    assert complete(short) == event
     for name in ("event", "time", "arm", "block", "seconds", "step_s", "usage", "digests"):
-        assert found.get(name) == event.get(name)
-    if event["event"] == "sample":
-        assert "losses" not in found
-        assert "evidence" not in found
+        assert short[name] == event[name]
+    assert not short.keys() & {"losses", "evidence"}
+    assert [asdict(check) for check in codec.parse(short, ShortSample).complete().checks] == event["checks"]
 
 
 def test_a_line_that_somebody_else_wrote_is_read_as_it_is():
     event = next(event for event in node_events("n") if event["event"] == "sample")
     reordered = {"event": "sample", "evidence": event["evidence"], **event}
     for line in (json.dumps(reordered), json.dumps(event, separators=(",", ":"))):
-        found = shortened(line.encode())
-        assert found["step_s"] == event["step_s"]
-        assert whole(found)["evidence"] == event["evidence"]
+        short = shortened(line.encode())
+        assert short["step_s"] == event["step_s"]
+        assert complete(short)["evidence"] == event["evidence"]
 
 
 @pytest.mark.parametrize("cut", [20, 200, -2, -40])
@@ -133,6 +140,12 @@ def test_a_worker_that_failed(tmp_path):
     events.insert(-1, {"event": "failure", "time": 1.0, **failure, "stderr": "one\nout of luck\n"})
     found = reason(records.write(tmp_path / "n1", events))
     assert found == messages.NodeFailed(problem, "out of luck")
+
+
+@pytest.mark.parametrize("memory_bytes", [True, -1, 2**63, "16 GiB"])
+def test_a_size_of_memory_that_is_none(tmp_path, memory_bytes):
+    found = reason(node(tmp_path, "n1", fingerprint={"memory_bytes": memory_bytes}))
+    assert found == UnusableRecord(FILE_NAME, NotUnderstood(OtherType("memory_bytes")))
 
 
 def test_a_profile_that_was_not_in_effect(tmp_path):

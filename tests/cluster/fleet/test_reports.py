@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.cluster.fleet import document, findings, page, prometheus, sentences
+from envkit.cluster.fleet import findings, page, prometheus, sentences
 from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.findings import NodeVerdict
 from envkit.rendering import text
@@ -89,7 +89,7 @@ def test_small_chances_can_be_read(chance, shown):
 
 
 def test_the_document_has_every_node_and_is_json(found):
-    read = json.loads(json.dumps(document.document(found), allow_nan=False))
+    read = json.loads(json.dumps(found.to_json(), allow_nan=False))
     kind, other = read["kinds"]
     assert (len(kind["nodes"]), len(other["nodes"])) == (40, 1)
     assert read["nodes_by_verdict"]["slow"] == 3

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from envkit.cluster.slurm.follow import LATE, NotStarted, follow
-from envkit.cluster.slurm.view import View
+from envkit.cluster.slurm.follow import LATE, NotStarted, View, follow
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Job, NoAnswer
 from envkit.messages import Printed

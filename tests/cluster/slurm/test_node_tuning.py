@@ -9,10 +9,13 @@ from dataclasses import replace
 
 import pytest
 from envkit.bench import record
+from envkit.bench.record_messages import NotUnderstood, UnusableRecord
 from envkit.cli import node_tuning
 from envkit.cli.node_messages import OtherType
 from envkit.cluster.slurm import node_status
+from envkit.common.file_messages import OtherType as OtherValue
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.tuning import confirm
 from envkit.tuning.progress_messages import NoRoom
 
@@ -118,6 +121,26 @@ def test_a_node_in_the_place_of_one_that_is_gone_confirms_what_was_found(submitt
     assert [event["event"] for event in record.read(folder / "node2", "tune")].count("round") == 0
     arms = [record.read(folder / node / record.CONFIRMATION)[0]["environments"]["tuned"] for node in NODES]
     assert arms[0]["variables"] == arms[1]["variables"] == {"GOMP_SPINCOUNT": "1000"}
+
+
+@pytest.mark.parametrize("damaged", NODES)
+def test_a_damaged_record_of_a_search_is_one_line_that_names_the_file(submitted, stage, folder, damaged):
+    """Of this node, or of another whose trials count as well."""
+    submitted()
+    stage(node_tuning.KIND)
+    assert stage(node_tuning.SEARCH) == [0, 0]
+    path = folder / damaged / record.FILE_NAME
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    line = next(number for number, event in enumerate(events) if event["event"] == "trial")
+    events[line]["step_s"] = "0.1"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert stage(node_tuning.CONFIRM, ["node1"]) == [2]
+    problem = node_status.read(folder / "node1").problem
+    assert problem == UnusableRecord(str(path), NotUnderstood(OtherValue("step_s")))
+    assert (
+        text(problem)
+        == f"{path}: is not understood ('step_s' has another type than the kit writes); the record can't be used"
+    )
 
 
 def test_a_file_that_the_nodes_share_names_no_profile_to_copy(submitted, stage, folder, cli, written, monkeypatch):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cluster.slurm.follow import View, Watch, of_job, of_jobs
 from envkit.cluster.slurm.messages import InState, JobIs, JobsAre
 from envkit.cluster.slurm.node_status import Outcome
-from envkit.cluster.slurm.view import View, of_job, of_jobs
-from envkit.cluster.slurm.watch import Watch
 from envkit.engines.slurm.client import Job
 from envkit.messages import Printed
 from envkit.rendering import text

@@ -90,13 +90,13 @@ def test_how_long_kernels_take_tells_how_many_streams_share_a_queue(monkeypatch,
 def test_a_slow_first_round_does_not_count(monkeypatch):
     """The first kernel has to be loaded, and a GPU that had nothing to do runs at a low clock."""
     found = times(monkeypatch, ONE, clock=lambda awaited: 0.030 if awaited < 6 else 0.003)
-    assert queues.one({"kernel_times": found}) is True
+    assert queues.share_one({"kernel_times": found}) is True
 
 
 @pytest.mark.parametrize("queue_of", [MOSTLY, (0, 0, 0, 1) * 2])
 def test_what_lies_between_is_not_verified_and_has_its_figure(monkeypatch, queue_of):
     with pytest.raises(Unread) as caught:
-        queues.one({"kernel_times": times(monkeypatch, queue_of)})
+        queues.share_one({"kernel_times": times(monkeypatch, queue_of)})
     said = caught.value.message
     assert said == QueuesUnclear(queues.STREAMS, said.kernels, one=9, several=5)
     assert 7 <= said.kernels < 9
@@ -105,7 +105,7 @@ def test_what_lies_between_is_not_verified_and_has_its_figure(monkeypatch, queue
 def test_kernels_that_never_overlap_say_nothing_of_queues(monkeypatch):
     """CUDA_LAUNCH_BLOCKING, for example: also what any number of queues lets overlap takes its time."""
     with pytest.raises(Unread) as caught:
-        queues.one({"kernel_times": times(monkeypatch, SPREAD, serial=True)})
+        queues.share_one({"kernel_times": times(monkeypatch, SPREAD, serial=True)})
     said = caught.value.message
     assert isinstance(said, StreamsKeptApart)
     assert 16 <= said.kernels < 17
@@ -127,7 +127,7 @@ def test_kernels_that_never_overlap_say_nothing_of_queues(monkeypatch):
 )
 def test_a_driver_that_does_not(driver, why):
     with pytest.raises(Unread) as caught:
-        queues.told(driver)
+        queues.work_queues(driver)
     assert caught.value.message == why
 
 

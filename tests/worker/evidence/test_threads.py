@@ -3,7 +3,8 @@ from __future__ import annotations
 import os
 import threading
 
-from envkit.worker.evidence import openmp, threads
+from envkit.worker.evidence import openmp
+from envkit.worker.evidence.cpu_use import threads
 
 
 def test_a_thread_that_is_bound_to_one_cpu_is_counted():
@@ -15,12 +16,12 @@ def test_a_thread_that_is_bound_to_one_cpu_is_counted():
         bound.set()
         leave.wait()
 
-    before = threads.probe()
+    before = threads()
     thread = threading.Thread(target=bind)
     thread.start()
     try:
         bound.wait()
-        after = threads.probe()
+        after = threads()
     finally:
         leave.set()
         thread.join()
@@ -37,7 +38,7 @@ def test_a_process_that_began_with_one_cpu_has_bound_no_thread(monkeypatch):
 
     def look():
         os.sched_setaffinity(0, {cpu})
-        found.append(threads.probe())
+        found.append(threads())
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -7,7 +7,7 @@ import threading
 import pytest
 from envkit.worker.errors import WorkerError
 from envkit.worker.measure import meeting
-from envkit.worker.measure.meeting import Meeting, documents
+from envkit.worker.measure.meeting import Meeting, samples
 from envkit.worker.messages import OthersMissing
 
 from tests.processes import PATIENCE_S
@@ -50,4 +50,4 @@ def test_each_leaves_its_document_with_the_steps_that_it_was_to_take(tmp_path):
         one.others_train(steps)
         one.others_train(steps + 1)
         one.leave({"name": name})
-    assert sorted((one["name"], one["own_steps"]) for one in documents(tmp_path)) == [("a", 3), ("b", 4)]
+    assert sorted((one["name"], one["own_steps"]) for one in samples(tmp_path)) == [("a", 3), ("b", 4)]

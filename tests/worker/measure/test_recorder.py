@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.worker.accelerator import GpuClock
-from envkit.worker.measure.entry_points import COPY, FORWARD, INPUT, LOSS, told
+from envkit.worker.measure.entry_points import COPY, FORWARD, INPUT, LOSS, reported
 from envkit.worker.measure.recorder import OTHER, Recorder
 
 from tests.worker.test_accelerator import Gpu
@@ -31,7 +31,7 @@ def time():
 
 def test_phases_and_what_lies_between_them_add_up_to_the_step(time):
     recorder = Recorder(time)
-    read, run = (told(time.takes, phase, recorder) for phase in (INPUT, FORWARD))
+    read, run = (reported(time.takes, phase, recorder) for phase in (INPUT, FORWARD))
 
     def step():
         time.takes(0.125)
@@ -46,7 +46,7 @@ def test_phases_and_what_lies_between_them_add_up_to_the_step(time):
 
 def test_a_phase_within_another_is_a_part_of_it_but_for_inner_ones(time):
     recorder = Recorder(time, inner=(COPY,))
-    copy, lose, read = (told(time.takes, phase, recorder) for phase in (COPY, LOSS, INPUT))
+    copy, lose, read = (reported(time.takes, phase, recorder) for phase in (COPY, LOSS, INPUT))
 
     def network():
         copy(1.0)
@@ -54,7 +54,7 @@ def test_a_phase_within_another_is_a_part_of_it_but_for_inner_ones(time):
         time.takes(4.0)
 
     def step():
-        told(network, FORWARD, recorder)()
+        reported(network, FORWARD, recorder)()
         lose(8.0)
         copy(16.0)
 
@@ -63,7 +63,7 @@ def test_a_phase_within_another_is_a_part_of_it_but_for_inner_ones(time):
 
 def test_what_is_called_between_steps_counts_for_none(time):
     recorder = Recorder(time)
-    read = told(time.takes, INPUT, recorder)
+    read = reported(time.takes, INPUT, recorder)
     read(1.0)
     first = recorder.step(lambda: read(2.0))[1]
     read(4.0)
@@ -80,7 +80,7 @@ def test_a_phase_ends_with_an_error_too(time):
 
     def step():
         with pytest.raises(ValueError, match="planted"):
-            told(fail, INPUT, recorder)()
+            reported(fail, INPUT, recorder)()
         time.takes(2.0)
 
     assert recorder.step(step)[1] == {INPUT: 1.0, OTHER: 2.0}
@@ -93,5 +93,5 @@ def test_of_a_gpu_a_phase_is_what_the_gpu_did_for_it():
         gpu.done_s += seconds
 
     recorder = Recorder(lambda: GpuClock(gpu))
-    run = told(asks_for, FORWARD, recorder)
+    run = reported(asks_for, FORWARD, recorder)
     assert recorder.step(lambda: run(0.5))[1] == {FORWARD: 0.5, OTHER: 0.0}

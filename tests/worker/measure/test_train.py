@@ -49,7 +49,7 @@ def run(monkeypatch, clock):
     def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0,
                test=False, profiled=True, counting_s=0.0, testing_s=0.0, until=None):  # fmt: skip
         losses = itertools.count()
-        network = SimpleNamespace(seen=lambda: {"precision": "fp32"}, weights=lambda: "w" * 64)
+        network = SimpleNamespace(modes=lambda: {"precision": "fp32"}, weights=lambda: "w" * 64)
         training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, unit="images", digests={}, network=network)
 
         def quality():
@@ -209,7 +209,7 @@ def test_a_gpu_is_read_right_around_the_steps_however_long_counting_takes(run, c
             clock.s += 0.25
             return {"at_s": now, "energy_j": 300.0 * now}
 
-        def told(self, before, after, seconds):
+        def between(self, before, after, seconds):
             return nvml.around(before, after, seconds)
 
     monkeypatch.setattr(accelerator, "watch", lambda device: Watch())

@@ -49,7 +49,7 @@ def test_a_program_that_gives_itself_a_title_while_it_is_watched(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     )
-    environment = {"preload": {}, "variables": {"OMP_A": "1"}}
+    environment = Environment("mine", "A test", {"OMP_A": "1"}, {}, (), {}, "same")
     inside = seen = None
     with process:
         until(lambda: process.pid in dict(process_scan.look(process.pid, [], tmp_path, {})))

@@ -70,7 +70,7 @@ def test_one_process_adds_nothing_up():
     exchange = all_reduce.prepare("generated", Options())
     assert exchange.step() == 1.0
     assert exchange.quality() is None
-    assert exchange.seen() == {"precision": "fp32", "compile": False, "channels_last": False, "device": "cpu"}
+    assert exchange.modes() == {"precision": "fp32", "compile": False, "channels_last": False, "device": "cpu"}
 
 
 def test_a_scale_makes_all_sizes_larger():

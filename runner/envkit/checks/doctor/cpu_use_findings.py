@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from envkit.checks.doctor.finding import Finder, Finding, Situation, found
+from envkit.checks.evidence import Evidence, cpu_use
 from envkit.checks.process_messages import (
     AccelerateOption,
     CallWithMore,
@@ -27,7 +27,7 @@ from envkit.checks.process_messages import (
 from envkit.common.messages import About
 from envkit.engines.measurement import Measurement
 from envkit.messages import Message, from_json
-from envkit.worker.evidence.cpu_use import chosen_by, is_few
+from envkit.worker.evidence.cpu_use import CpuUseDocument, chosen_by, is_few
 from envkit.worker.messages.cpus import (
     BoundByMpi,
     BoundByParent,
@@ -55,20 +55,20 @@ RANK_SHARE = 0.5
 
 def too_few_threads(situation: Situation) -> Finding | None:
     use = _use(situation)
-    if "threads_by" not in use:
+    threads = use.get("threads")
+    if "threads_by" not in use or threads is None:
         return None
     helpers = math.ceil(use["helper_cpu_s"] / max(use["cpu_s"], TICK_S) - HELPERS_SHARE)
-    if use["on_gpu"] or not is_few(use["threads"] * use["ranks"] + helpers, use["cores"]):
+    if use["on_gpu"] or not is_few(threads * use["ranks"] + helpers, use["cores"]):
         return None
-    by, each = from_json(use["threads_by"]), _several(use)
-    if situation.environment and chosen_by(situation.environment.variables)[1] == use["threads"]:
+    if situation.environment and chosen_by(situation.environment.variables)[1] == threads:
         return None  # the profile has it so
-    seen = TooFewThreads(use["threads"], use["cores"], by, each)
-    own = isinstance(by, BoundByProgram)
-    more = (
-        WidenProgram(use["machine_cpus"]) if own else _more_threads(by, max(1, use["cores"] // use["ranks"]), situation)
-    )
-    return found(TOO_FEW_THREADS, seen, more)
+    by = from_json(use["threads_by"])
+    if isinstance(by, BoundByProgram):
+        more: Message = WidenProgram(use["machine_cpus"])
+    else:
+        more = _more_threads(by, max(1, use["cores"] // use["ranks"]), situation)
+    return found(TOO_FEW_THREADS, TooFewThreads(threads, use["cores"], by, _several(use)), more)
 
 
 def few_cpus(situation: Situation) -> Finding | None:
@@ -81,57 +81,56 @@ def few_cpus(situation: Situation) -> Finding | None:
     return found(FEW_CPUS, FewCpus(use["cpus"], use["machine_cpus"], by, _several(use)), wider)
 
 
-def trainer(processes: Sequence[Mapping[str, Any]], pid: int | None = None) -> Mapping[str, Any]:
+def trainer(processes: Sequence[Evidence], pid: int | None = None) -> Evidence:
     """Return the evidence of the process that trains: ``pid``, or else the one that used the most CPU time.
 
     ``processes`` holds the evidence of each process, the main process first. Others that used about as much CPU time
     count as ranks, except its parents and children.
     """
-    known = [one for one in processes if "cpu_s" in (one.get("cpu_use") or {})]
-    if not known:
+    uses = [(process, cpu_use(process)) for process in processes if "cpu_s" in cpu_use(process)]
+    if not uses:
         return processes[0]
-    chosen = max(known, key=lambda one: (one["cpu_use"]["pid"] == pid, one["cpu_use"]["cpu_s"]))
-    use = chosen["cpu_use"]
-    beside = (one["cpu_use"] for one in known if one["cpu_use"]["pid"] not in use["above"])
-    alike = sum(one["cpu_s"] >= RANK_SHARE * use["cpu_s"] and use["pid"] not in one["above"] for one in beside)
+    chosen, use = max(uses, key=lambda process: (process[1]["pid"] == pid, process[1]["cpu_s"]))
+    others = [other for _, other in uses if other["pid"] not in use["above"]]
+    alike = sum(other["cpu_s"] >= RANK_SHARE * use["cpu_s"] and use["pid"] not in other["above"] for other in others)
     return {**chosen, "cpu_use": {**use, "ranks": max(use["ranks"], alike)}}
 
 
-def trainer_of(sample: Measurement) -> Mapping[str, Any]:
+def trainer_of(sample: Measurement) -> Evidence:
     """Return the evidence of the process that trains in a sample; without its ``cpu_use`` if envkit shared the CPUs."""
     if sample.ranks is not None or sample.instances is not None:
         return {name: value for name, value in sample.evidence.items() if name != "cpu_use"}
-    others = (one.evidence for one in sample.other_processes or ())
+    others = (process.evidence for process in sample.other_processes or ())
     return trainer([sample.evidence, *others], sample.observed.pid if sample.observed else None)
 
 
-def in_all_arms(found: Sequence[tuple[str, Finding]], arms: int) -> list[Finding]:
+def in_all_arms(findings: Sequence[tuple[str, Finding]], arms: int) -> list[Finding]:
     """Return each finding with the name of its arm; those that all ``arms`` have alike once, and without a name."""
-    alike: dict[tuple[Any, ...], list[tuple[str, Finding]]] = {}
-    for number, (arm, one) in enumerate(found):
-        key = _kind(one.seen) if one.code in OF_TRAINING else (number,)
-        alike.setdefault((one.code, *key), []).append((arm, one))
+    alike: dict[tuple[Hashable, ...], list[tuple[str, Finding]]] = {}
+    for number, (arm, finding) in enumerate(findings):
+        key = _kind(finding.seen) if finding.code in OF_TRAINING else (number,)
+        alike.setdefault((finding.code, *key), []).append((arm, finding))
     named = list[Finding]()
     for same in alike.values():
         if same[0][1].code in OF_TRAINING and len(same) == arms:
             named.append(same[0][1])
         else:
-            named += [replace(one, seen=About(arm, one.seen)) for arm, one in same]
+            named += [replace(finding, seen=About(arm, finding.seen)) for arm, finding in same]
     return named
 
 
-def _kind(seen: Message) -> tuple[Any, ...]:
+def _kind(seen: Message) -> tuple[Hashable, ...]:
     """Return what makes a finding the same in another process, whose number is another one."""
     values = dict(seen.values())
     by = values.pop("by", None)
     return (*values.values(), type(by), by.values().get("variable") if isinstance(by, Message) else None)
 
 
-def _use(situation: Situation) -> Mapping[str, Any]:
-    return (situation.evidence or {}).get("cpu_use") or {}
+def _use(situation: Situation) -> CpuUseDocument:
+    return cpu_use(situation.evidence or {})
 
 
-def _several(use: Mapping[str, Any]) -> int | None:
+def _several(use: CpuUseDocument) -> int | None:
     return use["ranks"] if use["ranks"] > 1 else None
 
 
@@ -142,7 +141,7 @@ def _more_threads(by: Message, cores: int, situation: Situation) -> Message:
     if isinstance(by, SharedByMkl):
         return StartThreads("OMP_NUM_THREADS", cores)
     assert isinstance(by, SetByProgram | SetOnLine | SetByParent), "something set a variable"
-    names = tuple(one.partition("=")[0] for one in by.variable.split(", "))
+    names = tuple(setting.partition("=")[0] for setting in by.variable.split(", "))
     if isinstance(by, SetByProgram):
         return StartWithMore(names, cores, None if any(map(situation.variable, names)) else THREADS_PROFILE)
     if isinstance(by, SetOnLine):

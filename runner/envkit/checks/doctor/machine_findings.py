@@ -50,7 +50,7 @@ def governor(situation: Situation) -> Finding | None:
 
 
 def small_shm(situation: Situation) -> Finding | None:
-    size = situation.seen("limits", "shm_bytes")
+    size = situation.number("limits", "shm_bytes")
     if size is None or size >= SHM_BYTES:
         return None
     return found("small-shm", SmallShm(size))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from envkit.advice.expected import expected
 from envkit.advice.reasons import REASONS, Reason
 from envkit.advice.symptoms import Symptoms
 from envkit.checks.doctor.finding import Finder, Finding, Situation, found
+from envkit.checks.evidence import openmp_runtimes, variables
+from envkit.checks.evidence import threads as threads_of
 from envkit.checks.finding_messages import (
     FewerThreads,
     FewProcessesLeft,
@@ -45,7 +45,7 @@ OPENMP = "OMP_"
 
 
 def too_many_threads(situation: Situation) -> Finding | None:
-    threads, usable = situation.seen("openmp", "max_threads"), situation.facts["usable_cpus"]
+    threads, usable = situation.number("openmp", "max_threads"), situation.facts["usable_cpus"]
     if threads is None or threads <= usable:
         return None
     facts = situation.facts
@@ -58,21 +58,21 @@ def too_many_threads(situation: Situation) -> Finding | None:
 
 
 def too_many_runnable(situation: Situation) -> Finding | None:
-    runnable, usable = situation.seen("threads", "runnable"), situation.facts["usable_cpus"]
+    runnable, usable = situation.number("threads", "runnable"), situation.facts["usable_cpus"]
     if runnable is None or runnable <= usable * RUNNABLE_PER_CPU:
         return None
     return found("too-many-threads", TooManyRunnable(runnable, usable), FewerThreads(usable))
 
 
 def siblings_as_cores(situation: Situation) -> Finding | None:
-    threads, facts = situation.seen("openmp", "max_threads"), situation.facts
+    threads, facts = situation.number("openmp", "max_threads"), situation.facts
     if threads is None or not facts["smt"] or not facts["physical_cores"] < threads <= facts["usable_cpus"]:
         return None
     return found("smt-siblings", ThreadsShareCores(threads, facts["physical_cores"]))
 
 
 def two_runtimes(situation: Situation) -> Finding | None:
-    mapped = situation.seen("openmp", "mapped") or []
+    mapped = openmp_runtimes(situation.evidence or {})
     preloaded = situation.environment.preload if situation.environment else {}
     # a preloaded one takes libgomp's place, which is loaded too, and nothing calls it
     if len(mapped) < 2 or preloadable("openmp").keys() & preloaded.keys():
@@ -81,7 +81,7 @@ def two_runtimes(situation: Situation) -> Finding | None:
 
 
 def pinned_to_one_core(situation: Situation) -> Finding | None:
-    masks, threads = situation.seen("threads", "masks") or {}, situation.seen("openmp", "max_threads")
+    masks, threads = threads_of(situation.evidence or {}).get("masks") or {}, situation.number("openmp", "max_threads")
     usable = situation.facts["usable_cpus"]
     if sum(masks.values()) < 2 or len(masks) != 1 or usable < 2 or (threads is not None and threads < 2):
         return None
@@ -92,25 +92,27 @@ def pinned_to_one_core(situation: Situation) -> Finding | None:
 
 
 def children_on_one_core(situation: Situation) -> Finding | None:
-    seen, usable = situation.seen("children", "on_one_cpu") or 0, situation.facts["usable_cpus"]
+    outside, usable = situation.number("children", "on_one_cpu") or 0, situation.facts["usable_cpus"]
     # of those that are seen from outside, a single one may be bound on purpose
-    children = max(seen if seen > 1 else 0, situation.seen("cpu_use", "forked_bound") or 0)
+    children = max(outside if outside > 1 else 0, situation.number("cpu_use", "forked_bound") or 0)
     if not children or usable < 2:
         return None
     return found("workers-on-one-core", OneCpuForChildren(children, usable))
 
 
 def few_processes(situation: Situation) -> Finding | None:
-    free = situation.seen("limits", "processes_free")
+    free = situation.number("limits", "processes_free")
     if free is None or free >= SPARE_PROCESSES + situation.facts["usable_cpus"]:
         return None
     limit = situation.seen("limits", "processes_limit")
-    return found("process-limit", FewProcessesLeft(free, from_json(limit) if limit else None))
+    return found("process-limit", FewProcessesLeft(free, from_json(limit) if isinstance(limit, dict) else None))
 
 
 def remote_memory(situation: Situation) -> Finding | None:
     share = situation.seen("memory", "remote_share")
-    if not share or share < REMOTE_SHARE or situation.seen("memory", "numa_policy") != "default":
+    if not isinstance(share, int | float) or share < REMOTE_SHARE:
+        return None
+    if situation.seen("memory", "numa_policy") != "default":
         return None
     return found("remote-memory", RemoteMemory(share))
 
@@ -123,7 +125,7 @@ def numa_calls_refused(situation: Situation) -> Finding | None:
 
 
 def near_memory_limit(situation: Situation) -> Finding | None:
-    limit, peak = situation.seen("limits", "memory_bytes"), situation.seen("limits", "peak_memory_bytes")
+    limit, peak = situation.number("limits", "memory_bytes"), situation.number("limits", "peak_memory_bytes")
     if limit is None or peak is None or peak < MEMORY_SHARE * limit:
         return None
     return found("near-memory-limit", NearMemoryLimit(peak, limit))
@@ -131,12 +133,13 @@ def near_memory_limit(situation: Situation) -> Finding | None:
 
 def ignored_values(situation: Situation) -> list[Finding]:
     """Return each variable of the process whose value its library can't read, but for those that the profile sets."""
-    given: Mapping[str, str] = situation.seen("variables", "sensitive") or {}
+    evidence = situation.evidence or {}
+    present = (variables(evidence).get("sensitive") or {}) if "variables" in evidence else {}
     return [
-        found("ignored-value", IgnoredValue(name, *wrong))
-        for name, value in given.items()
+        found("ignored-value", IgnoredValue(name, *problem))
+        for name, value in present.items()
         if value not in (situation.variable(name), f"${name}")  # a record has a kept value's name in its place
-        and (wrong := _unreadable(name, value)) is not None
+        and (problem := _unreadable(name, value)) is not None
     ]
 
 

@@ -44,11 +44,11 @@ GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
 
 def asks_for_too_many_threads(situation: Situation) -> Finding | None:
     # a list has a number for each level of nesting
-    asked = (situation.variable("OMP_NUM_THREADS") or "").partition(",")[0]
+    threads = (situation.variable("OMP_NUM_THREADS") or "").partition(",")[0]
     usable = situation.facts["usable_cpus"]
-    if situation.evidence is not None or not asked.isdigit() or int(asked) <= usable:
+    if situation.evidence is not None or not threads.isdigit() or int(threads) <= usable:
         return None
-    return found("too-many-threads", ThreadsAsked(int(asked), usable))
+    return found("too-many-threads", ThreadsAsked(int(threads), usable))
 
 
 def huge_pages_off(situation: Situation) -> Finding | None:
@@ -95,12 +95,15 @@ def of_x86_alone(situation: Situation) -> Finding | None:
         return None
     isa = {name: situation.variable(name) or "" for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")}
     hints, tunables = situation.variable("ONEDNN_CPU_ISA_HINTS"), situation.variable("GLIBC_TUNABLES") or ""
-    said = next((f"{name}={value.lower()}" for name, value in isa.items() if X86_ISA.search(value.lower())), None)
-    said = said or (f"ONEDNN_CPU_ISA_HINTS={hints}" if hints else None)
-    said = said or next((one for one in tunables.split(":") if one.startswith(X86_TUNABLES)), None)
-    if said is None:
+    setting_of_x86 = next(
+        (f"{name}={value.lower()}" for name, value in isa.items() if X86_ISA.search(value.lower())), None
+    )
+    setting_of_x86 = setting_of_x86 or (f"ONEDNN_CPU_ISA_HINTS={hints}" if hints else None)
+    of_glibc = (tunable for tunable in tunables.split(":") if tunable.startswith(X86_TUNABLES))
+    setting_of_x86 = setting_of_x86 or next(of_glibc, None)
+    if setting_of_x86 is None:
         return None
-    return found("of-x86-alone", OtherArchitecture(said, architecture))
+    return found("of-x86-alone", OtherArchitecture(setting_of_x86, architecture))
 
 
 def fpmath_above_cpu(situation: Situation) -> Finding | None:
@@ -132,11 +135,11 @@ def gpu_missing(situation: Situation) -> Finding | None:
     """CUDA takes a number that is not there for the end of the list, and says nothing."""
     if not situation.accelerator.get("devices"):
         return None
-    uuids = [one["uuid"] or "" for one in situation.accelerator["devices"]]
-    wrong = gpus.hidden(situation.variable(gpus.VISIBLE), uuids)
-    if wrong is None:
+    uuids = [str(device["uuid"] or "") for device in situation.accelerator["devices"]]
+    hidden = gpus.hidden(situation.variable(gpus.VISIBLE), uuids)
+    if hidden is None:
         return None
-    return found("gpu-missing", GpuMissing(wrong))
+    return found("gpu-missing", GpuMissing(hidden))
 
 
 def interface_missing(situation: Situation) -> Finding | None:
@@ -146,9 +149,9 @@ def interface_missing(situation: Situation) -> Finding | None:
     if not named or there is None:
         return None
     excluding, listed = named.startswith("^"), named.removeprefix("^")
-    whole = listed.startswith("=")
+    exact = listed.startswith("=")
     entries = [entry.partition(":")[0] for entry in listed.removeprefix("=").split(",")]
-    matching = {name for name in there for entry in entries if (name == entry if whole else name.startswith(entry))}
+    matching = {name for name in there for entry in entries if (name == entry if exact else name.startswith(entry))}
     if set(there) - matching if excluding else matching:
         return None
     return found(

@@ -7,11 +7,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.checks import steady_process
+from envkit.checks.evidence import Variables
 from envkit.engines.owner import stat_fields
 from envkit.worker.cgroup import held_memory, memory_limit
+from envkit.worker.evidence.cpu_use import CpuUseDocument
 from envkit.worker.evidence.openmp import replaces_others
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
@@ -23,13 +25,26 @@ INTERVAL_S = 0.1
 LOOKS = 10  # in so many of them there is one at who decided on threads and CPUs, which takes longer
 
 
+class WatchedEvidence(TypedDict, total=False):
+    """A process and its children as seen from outside, with the names of a worker's evidence."""
+
+    steady: steady_process.ResourceUse  # since it began to work in parallel
+    openmp: dict[str, list[str]]
+    variables: Variables
+    threads: dict[str, object]
+    cpu_use: CpuUseDocument
+    limits: dict[str, int | None]
+    children: dict[str, int]
+    usage: dict[str, float]
+
+
 def _runs(pid: int) -> bool:
-    """Whether it has not ended; one that nobody has waited for yet has."""
+    """Return whether a process has not ended; one that nobody has waited for yet has."""
     fields = stat_fields(pid)
     return fields is not None and fields[0] != "Z"
 
 
-def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, Any]:
+def watch(pid: int, seconds: float, left_in: Path | None = None) -> WatchedEvidence:
     """Return what process ``pid`` and those that it started did for ``seconds``, or until they ended.
 
     Processes with the evidence hook say in the folder ``left_in`` how they compute.
@@ -39,9 +54,9 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     were seen to run.
     """
     runnable: list[int] = []
-    seen: dict[str, str] = {}
+    mask_of: dict[str, str] = {}  # by thread
     mapped: list[str] = []  # of the process that has most
-    given: dict[str, str] = {}  # its performance variables
+    settings: dict[str, str] = {}  # its performance variables
     used = steady_process.CpuUse()
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
@@ -50,16 +65,16 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in process_tree.look(pid).processes:
-            if len(found := _runtimes(process)) > len(mapped):
-                mapped, given = found, _settings(process)
+            if len(runtimes := _runtimes(process)) > len(mapped):
+                mapped, settings = runtimes, _settings(process)
             threads = list(_threads(process))
-            own = {mask for _, _, mask in threads}
-            if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
-                alone[process] = own.pop()
+            masks = {mask for _, _, mask in threads}
+            if process != pid and len(masks) == 1 and len(expand_cpu_list(*masks)) == 1:
+                alone[process] = masks.pop()
             for thread, state, mask in threads:
                 if state == "R":
                     running += 1
-                    seen[f"{process}/{thread}"] = mask
+                    mask_of[f"{process}/{thread}"] = mask
         runnable.append(running)
         held = max(held, held_memory() or 0)
         if looks or running > 1:
@@ -67,14 +82,16 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
         if len(runnable) % LOOKS == 0:
             used.look(process_tree.look(pid).processes)
         time.sleep(INTERVAL_S)
-    masks = Counter(seen.values())
+    counts = Counter(mask_of.values())
     busy = [count for count in runnable if count > 1] or runnable
-    steady = {"steady": steady_process.increase(looks)} if looks and looks[-1].at_s > looks[0].at_s else {}
+    steady: WatchedEvidence = {}
+    if looks and looks[-1].at_s > looks[0].at_s:
+        steady = {"steady": steady_process.increase(looks)}
     return {
         **steady,
         "openmp": {"mapped": mapped},
-        "variables": {"sensitive": given},
-        "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
+        "variables": {"sensitive": settings},
+        "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(counts.items()))},
         "cpu_use": used.of_trainer(left_in),
         "limits": {"memory_bytes": memory_limit(), "peak_memory_bytes": held or None},
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
@@ -85,7 +102,7 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
 
 
 def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
-    """Number, state and CPU list of each thread."""
+    """Yield the number, state and CPU list of each thread."""
     for task in Path(f"/proc/{pid}/task").glob("*/status"):
         try:
             fields = dict(line.split(":", 1) for line in task.read_text().splitlines() if ":" in line)
@@ -104,7 +121,7 @@ def _settings(pid: int) -> dict[str, str]:
 
 
 def _runtimes(pid: int) -> list[str]:
-    """The OpenMP runtimes that can run in a process: those that are mapped, but for what a preloaded one replaces."""
+    """Return the mapped OpenMP runtimes of a process, but for those that a preloaded one replaces."""
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
         block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")

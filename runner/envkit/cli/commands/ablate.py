@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
@@ -15,7 +14,7 @@ from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, trying
 from envkit.cli.arguments import option
 from envkit.cli.commands import messages
@@ -29,6 +28,7 @@ from envkit.messages import Message
 from envkit.profiles import ablation, catalogue, profile
 from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
@@ -42,33 +42,33 @@ FOLDER = "profiles"  # in the record's folder: what was made of the profile, as 
 
 @dataclass
 class Parts:
-    """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
+    """The parts of a profile, by their names in the record. ``environments`` has the profile and the baseline too."""
 
-    inspection: Mapping[str, Any]
-    asked: Study
+    inspection: Inspection
+    study: Study
     environments: dict[str, Environment] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
     arms: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, Message] = field(default_factory=dict)  # of the others why
+    left_out: dict[str, Message] = field(default_factory=dict)  # why the others are not measured
 
-    def environment(self, one: Profile) -> Environment:
-        """Return what a profile comes to here. Raises InputError where it can't be measured."""
-        found = resolve(one, self.inspection)
-        catalogue.require(found, self.inspection, self.asked.allow_unknown)
-        preflight([(found, self.inspection)], self.asked.force)
-        return found
+    def environment(self, candidate: Profile) -> Environment:
+        """Return the environment of a profile here. Raise InputError if it can't be measured."""
+        environment = resolve(candidate, self.inspection)
+        catalogue.require(environment, self.inspection, self.study.allow_unknown)
+        preflight([(environment, self.inspection)], self.study.force)
+        return environment
 
-    def add(self, name: str, one: Profile) -> None:
+    def add(self, name: str, candidate: Profile) -> None:
         try:
-            found = self.environment(one)
+            environment = self.environment(candidate)
         except InputError as error:
             self.left_out[name] = why(error)
             return
-        alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
+        alike = (other for other, known in self.environments.items() if identity(known) == identity(environment))
         self.arms[name] = next(alike, name)
         if self.arms[name] == name:
-            self.environments[name], self.profiles[name] = found, one
+            self.environments[name], self.profiles[name] = environment, candidate
 
     def leave_out(self, problems: Mapping[str, Message]) -> None:
         self.left_out |= problems
@@ -89,92 +89,92 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
         raise measuring.lacks_profile(arguments, NeedsProfile("ablate"))
-    whole, engine = _load(arguments.profile), arguments.engine or "local"
-    arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
-    asked = measuring_options.study(arguments, f"{whole.name}-ablated", arms)
+    chosen, engine = _load(arguments.profile), arguments.engine or "local"
+    arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(chosen.name, arguments.profile, engine)]
+    study = measuring_options.study(arguments, f"{chosen.name}-ablated", arms)
     if how.resume is None:
-        early_checks.require(asked, how.output)
-        early_checks.require_time(asked, len(arms) + len(ablation.settings(whole)))
+        early_checks.require(study, how.output)
+        early_checks.require_time(study, len(arms) + len(ablation.settings(chosen)))
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
-        return _try_and_measure(asked, whole, how)
+        return _try_and_measure(study, chosen, how)
 
 
 def _load(name: str) -> Profile:
     """Return the profile to take apart. Raise InputError if it has fewer than two settings, or several ranks."""
-    whole = profile.load(name)
-    settings = ablation.settings(whole)
-    if whole.name == REFERENCE_PROFILE:
+    chosen = profile.load(name)
+    settings = ablation.settings(chosen)
+    if chosen.name == REFERENCE_PROFILE:
         raise InputError(messages.NothingToAblate(name, messages.IS_REFERENCE))
     if not settings:
         raise InputError(messages.NothingToAblate(name, messages.SETS_NOTHING))
     if len(settings) == 1:
         raise InputError(messages.AblatesOneSetting(name, settings[0].name))
-    if whole.ranks > 1:
-        raise InputError(messages.SeveralRanks(name, whole.ranks, "ablate"))
-    return whole
+    if chosen.ranks > 1:
+        raise InputError(messages.SeveralRanks(name, chosen.ranks, "ablate"))
+    return chosen
 
 
-def _try_and_measure(asked: Study, whole: Profile, how: Invocation) -> int:
-    """``asked`` has the baseline and the profile; the other arms follow from the profile's settings."""
-    requirements.require(asked)
-    context = execution_context(asked, [*whole.prefix[:1], *requirements.tools(asked.options)])
-    requirements.require_in(context.seen, asked.own_workloads, asked.options)
-    parts = take_apart(whole, context.seen[asked.arms[0].engine]["inspection"], asked)
-    folder = (how.resume or how.output or measuring.new_folder(asked.title)).absolute()
-    files = {name: folder / FOLDER / f"{one.name}.yaml" for name, one in parts.profiles.items()}
-    arms = (*asked.arms, *(Arm(name, str(path), asked.arms[0].engine) for name, path in files.items()))
-    settings = ablation.settings(whole)
+def _try_and_measure(study: Study, chosen: Profile, how: Invocation) -> int:
+    """``study`` has the baseline and the profile; the other arms follow from the profile's settings."""
+    requirements.require(study)
+    context = execution_context(study, [*chosen.prefix[:1], *requirements.tools(study.options)])
+    requirements.require_in(context.seen, study.own_workloads, study.options)
+    parts = take_apart(chosen, context.seen[study.arms[0].engine]["inspection"], study)
+    folder = (how.resume or how.output or measuring.new_folder(study.title)).absolute()
+    files = {name: folder / FOLDER / f"{part.name}.yaml" for name, part in parts.profiles.items()}
+    arms = (*study.arms, *(Arm(name, str(path), study.arms[0].engine) for name, path in files.items()))
+    settings = ablation.settings(chosen)
     if how.resume is None:
-        tried = replace(asked.with_arms(arms), view=View.SETTINGS, ablated=tuple(ablated(settings, parts)))
+        tried = replace(study.with_arms(arms), view=View.SETTINGS, ablated=tuple(ablated(settings, parts)))
         parts.leave_out(_problems(tried, parts, context, how))
     else:  # each was tried when the run began
         tried_then = {*parts.arms} | {*parts.arms.values()}
         recorded = measuring.recorded_left_out(how.resume)
-        kept_out = recorded.keys() & tried_then - {whole.name}
+        kept_out = recorded.keys() & tried_then - {chosen.name}
         parts.leave_out({name: recorded[name] for name in recorded if name in kept_out})
-    found = ablated(settings, parts)
+    effects = ablated(settings, parts)
     for names, reason in together(parts.left_out).items():
         print(text(messages.LeftOut(reason, names)), file=sys.stderr)
-    used = {name for one in found for name in (one.alone, one.beside, one.without)} | {whole.name}
+    used = {name for effect in effects for name in (effect.alone, effect.beside, effect.without)} | {chosen.name}
     if not any(name in used for name in files):
-        raise InputError(messages.AblatesNoPart(whole.name))
+        raise InputError(messages.AblatesNoPart(chosen.name))
     arms = tuple(arm for arm in arms if arm.name in used)
-    contrasts = tuple(of_settings(arms, found))
-    asked = replace(asked.with_arms(arms), view=View.SETTINGS, contrasts=contrasts, ablated=tuple(found))
-    if asked.stopping.open_ended:
-        asked = asked.with_stopping(budget_s=BUDGET_PER_ARM_S * len(arms))
+    contrasts = tuple(of_settings(arms, effects))
+    study = replace(study.with_arms(arms), view=View.SETTINGS, contrasts=contrasts, ablated=tuple(effects))
+    if study.stopping.open_ended:
+        study = study.with_stopping(budget_s=BUDGET_PER_ARM_S * len(arms))
     made = {path: parts.profiles[name] for name, path in files.items() if name in used}
-    return measuring.run_locked(asked, replace(how, output=folder), left_out=parts.left_out, made=made)
+    return measuring.run_locked(study, replace(how, output=folder), left_out=parts.left_out, made=made)
 
 
-def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Study) -> Parts:
+def take_apart(chosen: Profile, inspection: Inspection, study: Study) -> Parts:
     """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
-    parts = Parts(inspection, asked)
-    for one in (profile.load(REFERENCE_PROFILE), whole):
-        parts.environments[one.name] = parts.environment(one)
-    settings = ablation.settings(whole)
+    parts = Parts(inspection, study)
+    for part in (profile.load(REFERENCE_PROFILE), chosen):
+        parts.environments[part.name] = parts.environment(part)
+    settings = ablation.settings(chosen)
     for setting in settings:
-        parts.add(setting.alone, ablation.alone(whole, setting))
+        parts.add(setting.alone, ablation.alone(chosen, setting))
     for setting in settings:
-        parts.add(setting.without, ablation.without(whole, setting))
+        parts.add(setting.without, ablation.without(chosen, setting))
     return parts
 
 
-def _problems(asked: Study, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
+def _problems(tried: Study, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
-    study = located(asked, requirements.data(asked).location)
+    study = located(tried, requirements.data(tried).location)
     job = Job(study, parts.environments, context.engines, context.inherited, context.kept, context.removed)
-    found = trying.problems(job, quiet=how.quiet)
-    whole = asked.arms[1]
-    if whole.name in found:
-        raise InputError(messages.WholeFails(whole.name, found[whole.name], whole.profile))
-    return found
+    problems = trying.problems(job, quiet=how.quiet)
+    complete = tried.arms[1]
+    if complete.name in problems:
+        raise InputError(messages.WholeFails(complete.name, problems[complete.name], complete.profile))
+    return problems
 
 
 def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
     """Return the arms that show the effect of each setting. A setting that needs a library is compared with it."""
-    found = []
+    effects = []
     for setting in settings:
         alone, beside = parts.arms.get(setting.alone), REFERENCE_PROFILE
         if alone is not None and setting.needs is not None:
@@ -184,5 +184,5 @@ def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
             else:
                 parts.left_out[setting.alone] = messages.LibraryLeftOut(library)
                 alone = None
-        found.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
-    return found
+        effects.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
+    return effects

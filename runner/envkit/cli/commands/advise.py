@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -20,6 +19,8 @@ from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.result import Result, conclude
 from envkit.bench import early_checks, private_values, room
 from envkit.bench.arms import Arm
+from envkit.bench.job import Job
+from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import located, prepare
 from envkit.bench.room import TooShort
 from envkit.bench.run import read
@@ -28,8 +29,8 @@ from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.cli import engine_options, measuring, output_options, watching
-from envkit.cli.arguments import duration, refuse, words
+from envkit.cli import engine_options, measuring
+from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
 from envkit.cli.measuring import Invocation
@@ -37,24 +38,29 @@ from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
+from envkit.cli.workload_messages import NotWatched
 from envkit.common import codec
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
+from envkit.common.progress import Progress
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
-from envkit.engines.measurement import Measurement
+from envkit.engines.measurement import Measurement, TrainingDocument, probe
 from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
-from envkit.report import advised, terminal
+from envkit.report import advised, model, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
 from envkit.worker.libraries import LIBRARIES, is_alone
-from envkit.worker.request import UserCommand
+from envkit.worker.request import RunCommand, UserCommand
 from envkit.worker.user_command import second_openmp
 
+# How long steps are watched, and the longest wait for enough of them, in seconds.
+WATCH_S, WATCH_LIMIT_S = 10.0, 45.0
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
 PROOF = "4m"
@@ -77,7 +83,7 @@ def add_arguments(parser: Parser) -> None:
                         help="write the record of --prove to DIR (default: in ./results)")  # fmt: skip
     add_folder_options(parser)
     engine_options.add(parser, engine_options.OF_COMMAND, ADVISE["engine"])
-    output_options.add(parser)
+    add_output_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,20 +98,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))
     if not arguments.user_command:
         raise InputError(messages.NothingToAdviseOn())
-    asked = _study(arguments)
-    if asked.user_command is not None:
-        early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
-    if not output_options.is_quiet(arguments):
-        measuring.say_of_shared(asked)
+    study = _study(arguments)
+    if study.user_command is not None:
+        early_checks.require_program(study.user_command, study.arms[0].engine == "local")
+    if not is_quiet(arguments):
+        measuring.say_of_shared(study)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
-            room.require(located(_proving(asked, "any", FEWEST_STEPS), ""))
+            room.require(located(_proving(study, "any", FEWEST_STEPS), ""))
         engines.remove_leftovers()
-        advice, steps = _of_command(asked, arguments)
+        advice, steps = _of_command(study, arguments)
         _show(advice, arguments)
         if arguments.prove is None or advice.best is None:
             return MEASURED
-        return _prove(asked, advice, steps, arguments)
+        return _prove(study, advice, steps, arguments)
 
 
 @contextlib.contextmanager
@@ -125,19 +131,19 @@ def _study(arguments: argparse.Namespace) -> Study:
         stopping=StoppingRule(budget_s=arguments.prove or 0.0),
         workload=shortened(shlex.join(argv)),
         user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
-        engine_options=engine_options.given(arguments),
+        engine_options=engine_options.from_arguments(arguments),
         keep_env=tuple(arguments.keep_env or ()),
     ).with_arms([Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")])
 
 
-def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
+def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
     """Return the advice, and how many steps a sample of a proof times."""
-    prepared = prepare(asked)
-    inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
+    prepared = prepare(study)
+    inspection = prepared.context.seen[study.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
-    sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
+    sample = _watch(prepared.job, argv, quiet=is_quiet(arguments))
     symptoms = of_sample(codec.parse(sample, Measurement))
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
@@ -148,28 +154,47 @@ def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, in
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
     hidden = private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)
-    found = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
-    applying, left_out = _unless_few_threads(found, applying, left_out)
+    findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
+    applying, left_out = _unless_few_threads(findings, applying, left_out)
     instead = instead if applying else []
-    advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
-    callers = _callers_threads(asked, advice.usable_cpus)
+    advice = _advice(symptoms, applying, left_out, inspection, instead, findings, proving)
+    callers = _callers_threads(study, advice.usable_cpus)
     return replace(
         advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
     ), steps
 
 
-def _callers_threads(asked: Study, usable: int) -> tuple[str, int] | None:
+def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
+    """Return the sample of a user's command while it takes its steps. Raise InputError if it can't be watched."""
+    (arm,), command = job.study.arms, job.study.user_command
+    assert command is not None, "a command of the user's is watched"
+    work = RunCommand(
+        replace(command, metric=None, loss_metric=None), WARMUP_STEPS, watch_s=WATCH_S, watch_limit_s=WATCH_LIMIT_S
+    )
+    with Progress(0.0, quiet=quiet) as progress:
+        progress.start("watching", shlex.join(argv), 0.0)
+        outcome = job.engines[arm.target].run(job.launch(arm, work))
+    sample, problem = parse_sample(outcome, (), job.study.options)
+    if problem is not None:
+        raise InputError(
+            private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)
+        )
+    assert sample is not None, "there is a sample or a problem"
+    return sample
+
+
+def _callers_threads(study: Study, usable: int) -> tuple[str, int] | None:
     """Return which variable of the caller's has it train with few threads, and how many, where that is not passed on.
 
     A container has no variables of the caller's.
     """
-    name, threads = chosen_by({name: value for name, value in os.environ.items() if name not in asked.keep_env})
-    if name is None or threads is None or asked.arms[0].engine != "local" or not is_few(threads, usable):
+    name, threads = chosen_by({name: value for name, value in os.environ.items() if name not in study.keep_env})
+    if name is None or threads is None or study.arms[0].engine != "local" or not is_few(threads, usable):
         return None
     return f"{name}={threads}", threads
 
 
-def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
+def _apply(inspection: Inspection) -> tuple[list[str], dict[str, Message]]:
     """Return the fitted profiles that apply here, and why the others do not."""
     applying: list[str] = []
     left_out: dict[str, Message] = {}
@@ -182,39 +207,40 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]
     return applying, left_out
 
 
-def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Mapping[str, Any]) -> dict[str, Message]:
+def _clashing(names: Iterable[str], evidence: Mapping[str, object], inspection: Inspection) -> dict[str, Message]:
     """Return why profiles abort the training: each preloads an OpenMP runtime, and it loads another that can't share.
 
     ``names`` are the profiles to look at.
     """
-    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if is_alone(path)]
-    found: dict[str, Message] = {}
+    mapped = probe(evidence, "openmp").get("mapped")
+    runtimes = [path for path in map(str, mapped) if is_alone(path)] if isinstance(mapped, list) else []
+    clashes: dict[str, Message] = {}
     for name in names:
-        for library in (one for one in profile.load(name).preload if LIBRARIES[one].aborts_beside):
-            preloaded = inspection["libraries"][library]["path"]
-            others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
+        for library in (runtime for runtime in profile.load(name).preload if LIBRARIES[runtime].aborts_beside):
+            preloaded = str(inspection["libraries"][library]["path"])
+            others = [path for path in runtimes if not second_openmp.is_same(path, preloaded)]
             if others:
-                found[name] = messages.HasOpenmp(others[0], preloaded)
-    return found
+                clashes[name] = messages.HasOpenmp(others[0], preloaded)
+    return clashes
 
 
-def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:
+def _instead(left_out: Iterable[str], inspection: Inspection) -> list[str]:
     """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
-    found = []
-    for name in dict.fromkeys(profile.load(one).extends for one in left_out):
+    profiles = []
+    for name in dict.fromkeys(profile.load(excluded).extends for excluded in left_out):
         if name is None or name in expected.fitted().fits:
             continue
         with contextlib.suppress(InputError):
             require(profile.load(name), inspection)
-            found.append(name)
-    return found
+            profiles.append(name)
+    return profiles
 
 
 def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
     left_out: Mapping[str, Message],
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     instead: Iterable[str],
     findings: Sequence[Finding] = (),
     proving: str | None = None,
@@ -232,22 +258,22 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     if isinstance(engine, LocalEngine):
         engine = engine.for_process(pid)
     inspection = inspect(engine, inherited)
-    seen = steady_process.watch(pid, watching.WATCH_S)
-    found = _findings(inspection, {"cpu_use": seen.get("cpu_use")})
-    applying, left_out = _unless_few_threads(found, *_apply(inspection))
+    observed = steady_process.watch(pid, WATCH_S)
+    findings = _findings(inspection, {"cpu_use": observed.get("cpu_use")})
+    applying, left_out = _unless_few_threads(findings, *_apply(inspection))
     instead = _instead(left_out, inspection) if applying else []
-    return _advice(of_process(seen), applying, left_out, inspection, instead, found)
+    return _advice(of_process(observed), applying, left_out, inspection, instead, findings)
 
 
-def _findings(inspection: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[Finding]:
+def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Finding]:
     return diagnose_process(Situation(inspection["facts"], inspection["fingerprint"], None, evidence))
 
 
 def _unless_few_threads(
-    found: Sequence[Finding], applying: list[str], left_out: dict[str, Message]
+    findings: Sequence[Finding], applying: list[str], left_out: dict[str, Message]
 ) -> tuple[list[str], dict[str, Message]]:
     """Return the profiles to tell a gain of: none for a training with too few threads, as others had all of theirs."""
-    if not any(one.code == TOO_FEW_THREADS for one in found):
+    if not any(finding.code == TOO_FEW_THREADS for finding in findings):
         return applying, left_out
     return [], {**left_out, **dict.fromkeys(applying, messages.ThreadsFirst())}
 
@@ -264,41 +290,41 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _proving(asked: Study, profile_name: str, steps: int) -> Study:
+def _proving(study: Study, profile_name: str, steps: int) -> Study:
     """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
-    assert asked.user_command is not None, "it is watched"
-    timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
-    arms = (asked.arms[0], replace(asked.arms[0], name=profile_name, profile=profile_name))
-    return replace(asked, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
+    assert study.user_command is not None, "it is watched"
+    timed = replace(study.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
+    arms = (study.arms[0], replace(study.arms[0], name=profile_name, profile=profile_name))
+    return replace(study, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
 
 
-def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
+def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
     """Measure the first advised profile beside the baseline, and print whether it gained as expected."""
     best, step_s = advice.best, advice.symptoms.step_s
     assert best is not None, "there is something to prove"
     assert step_s is not None, "steps were watched"
-    asked = _proving(asked, best.profile, steps)
+    study = _proving(study, best.profile, steps)
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
-        room.require(located(asked, ""), [least_s])
+        room.require(located(study, ""), [least_s])
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 
-    def proved(result: Result, folder: Path) -> dict[str, Any]:
+    def proved(result: Result, folder: Path) -> dict[str, object]:
         return {**advice.to_json(), "proof": result.to_json(), "record": str(folder)}
 
-    how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments), cut_short=proved)
+    how = Invocation(arguments.output, arguments.json, is_quiet(arguments), cut_short=proved)
 
-    def then(folder: Path) -> int:
+    def report_proof(folder: Path) -> int:
         result = conclude(read(folder))
         if arguments.json:
             print(json.dumps(proved(result, folder)))
             return MEASURED
         out = terminal.console()
         out.print()
-        terminal.show(result, str(short(folder)), out)
+        terminal.show(model.report_of(result, str(short(folder))), out)
         out.print()
         out.print(Text(text(advised.proof(best, result)), "bold"))
         return MEASURED
 
-    return measuring.run_locked(asked, how, then)
+    return measuring.run_locked(study, how, report_proof)

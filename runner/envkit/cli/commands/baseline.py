@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -17,8 +16,8 @@ from envkit import rendering
 from envkit.analysis import baselines
 from envkit.analysis.baseline_diff import Changes, changes, differences, obstacles
 from envkit.analysis.baselines import Baseline
-from envkit.cli import baseline_check, measuring, output_options
-from envkit.cli.arguments import refuse_others, share
+from envkit.cli import baseline_check, measuring
+from envkit.cli.arguments import is_quiet, refuse_others, share
 from envkit.cli.baseline_check import refuse
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.commands.help_messages import BASELINE
@@ -92,19 +91,19 @@ def _save(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    found = [baselines.load(name, arguments.folder) for name in baselines.names(arguments.folder)]
+    kept = [baselines.load(name, arguments.folder) for name in baselines.names(arguments.folder)]
     out = terminal.console()
     if arguments.json:
-        print(json.dumps([_described(one) for one in found]))
-    elif not found:
+        print(json.dumps([_described(baseline) for baseline in kept]))
+    elif not kept:
         out.print(Text(text(messages.NoBaselines(str(arguments.folder)))), soft_wrap=True)
     else:
         table = plain_table(("baseline", "measured", "blocks", "profiles", "machine"), fold=True)
-        for one in found:
-            machine = one.engine(one.reference)["inspection"]
+        for baseline in kept:
+            machine = baseline.engine(baseline.reference)["inspection"]
             cpus = f"{machine['fingerprint']['cpu_model']}, {machine['facts']['usable_cpus']} CPUs"
-            name = Path(one.source).stem
-            table.add_row(name, baseline_report.when(one), str(one.blocks), ", ".join(one.arms), cpus)
+            name = Path(baseline.source).stem
+            table.add_row(name, baseline_report.when(baseline), str(baseline.blocks), ", ".join(baseline.arms), cpus)
         out.print(table)
     return MEASURED
 
@@ -115,10 +114,10 @@ def _check(arguments: argparse.Namespace) -> int:
         allowed = ("command", "action", "name", "folder", "json", "quiet", "against", "threshold")
         refuse_others(arguments, allowed, "--against")
         return _compare(arguments, old, arguments.against)
-    asked = baseline_check.asked(arguments, old)
-    how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments))
+    study = baseline_check.study(arguments, old)
+    how = Invocation(arguments.output, arguments.json, is_quiet(arguments))
     status = measuring.run(
-        asked, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
+        study, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
     )
     if status == INTERRUPTED:
         print(f"envkit: {text(messages.ThenCompare(arguments.name))}", file=sys.stderr)
@@ -129,23 +128,23 @@ def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
     """Print how the run in ``folder`` compares with the baseline. Return the exit status."""
     new = baselines.from_record(folder, old.name)
     refuse(old, obstacles(old, new))
-    found = changes(old, new, arguments.threshold)
-    if found is None:
+    speed = changes(old, new, arguments.threshold)
+    if speed is None:
         refuse(old, [messages.NoRatio()])
-    _show(arguments, old, new, found, [])
-    return FAILED if found is not None and found.regressions else MEASURED
+    _show(arguments, old, new, speed, [])
+    return FAILED if speed is not None and speed.regressions else MEASURED
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     old, new = (baselines.load(name, arguments.folder) for name in (arguments.old, arguments.new))
     reasons = obstacles(old, new)
-    found = None if reasons else changes(old, new, arguments.threshold)
-    _show(arguments, old, new, found, reasons or [messages.NoRatio()])
+    speed = None if reasons else changes(old, new, arguments.threshold)
+    _show(arguments, old, new, speed, reasons or [messages.NoRatio()])
     return MEASURED
 
 
 def _show(
-    arguments: argparse.Namespace, old: Baseline, new: Baseline, found: Changes | None, reasons: Sequence[Message]
+    arguments: argparse.Namespace, old: Baseline, new: Baseline, speed: Changes | None, reasons: Sequence[Message]
 ) -> None:
     """``reasons`` are why there are no changes of speed, where there are none."""
     different = differences(old, new)
@@ -154,32 +153,32 @@ def _show(
             "then": _described(old),
             "now": _described(new),
             "threshold": arguments.threshold,
-            "speed": asdict(found) if found else None,
-            "verdicts": [one.to_json() for one in baseline_report.verdicts(found)] if found else [],
-            "regression": bool(found and found.regressions),
-            "not_compared": [] if found else [rendering.text(one) for one in reasons],
-            "differences": [asdict(one) for one in different],
+            "speed": asdict(speed) if speed else None,
+            "verdicts": [verdict.to_json() for verdict in baseline_report.verdicts(speed)] if speed else [],
+            "regression": bool(speed and speed.regressions),
+            "not_compared": [] if speed else [rendering.text(reason) for reason in reasons],
+            "differences": [asdict(difference) for difference in different],
         }
         print(json.dumps(document))
         return
     out = terminal.console()
-    if found is None:
+    if speed is None:
         out.print(Text(f"NOT COMPARED  {'; '.join(map(rendering.text, reasons))}", "bold"))
         out.print()
-    baseline_report.show(old, new, found, arguments.threshold, out)
+    baseline_report.show(old, new, speed, arguments.threshold, out)
     baseline_report.environments(different, out)
 
 
-def _described(one: Baseline) -> dict[str, Any]:
+def _described(baseline: Baseline) -> dict[str, object]:
     """Return what a script needs to know of a session."""
     return {
-        "source": one.source,
-        "name": one.name,
-        "measured": one.document["measured"],
-        "blocks": one.blocks,
-        "blocks_with_interference": one.disturbed,
-        "is_under_load": one.is_under_load,
-        "arms": one.arms,
-        "skipped_steps": one.skipped_steps,
-        "digest": one.document["digest"],
+        "source": baseline.source,
+        "name": baseline.name,
+        "measured": baseline.document["measured"],
+        "blocks": baseline.blocks,
+        "blocks_with_interference": baseline.disturbed,
+        "is_under_load": baseline.is_under_load,
+        "arms": baseline.arms,
+        "skipped_steps": baseline.skipped_steps,
+        "digest": baseline.document["digest"],
     }

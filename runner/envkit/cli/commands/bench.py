@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envkit.bench.arms import View
 from envkit.bench.study import EVERY, Study
-from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
+from envkit.cli import image_options, measuring, measuring_options, rank_options
 from envkit.cli.commands import help_messages
 from envkit.cli.messages import NeedsProfile
 from envkit.cli.parser import Parser
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
     rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
-    instance_options.add_option(parser)
+    rank_options.add_instances_option(parser)
     image_options.add_options(parser)
     measuring_options.add_dry_run(parser)
 
@@ -40,31 +40,33 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume(arguments.resume, how)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, NeedsProfile("bench"))
-    return measuring.run(_asked(arguments), how)
+    return measuring.run(_study(arguments), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     title = "+".join(Path(name).stem for name in arguments.profile)
     engine, nodes = arguments.engine or "local", arguments.nodes or 1
-    against = image_options.given(arguments)
+    against = image_options.second_image(arguments)
     if against is not None:
         rank_options.require(arguments, nodes)
-        instance_options.require_one_image(arguments, against)
+        rank_options.require_one_image(arguments, against)
         arms = image_options.arms(arguments, against)
-        asked = measuring_options.study(arguments, f"{title}-images", arms, view=View.IMAGES)
+        study = measuring_options.study(arguments, f"{title}-images", arms, view=View.IMAGES)
         # each arm has an image of its own
-        asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
+        study = replace(study, engine_options=replace(study.engine_options, **{image_options.OPTIONS[against]: None}))
     else:
-        given = instance_options.arms(arguments, measuring_options.against_baseline(arguments.profile, engine))
-        arms = rank_options.arms(arguments, given, nodes)
-        budget_s = instance_options.budget_s(arguments, arms) or rank_options.budget_s(arguments, arms, nodes)
+        compared = measuring_options.against_baseline(arguments.profile, engine)
+        arms = rank_options.arms(arguments, rank_options.with_instances(arguments, compared), nodes)
+        budget_s = rank_options.budget_s(arguments, arms, nodes)
         view = View.WORKLOADS if arguments.workload == EVERY else View.EFFECTS
         if view is View.WORKLOADS:
             # the baseline on a workload is what others are compared with there
-            arms = [replace(arm, name=f"{arm.name} on {one}", workload=one) for one in ALL for arm in arms]
+            arms = [
+                replace(arm, name=f"{arm.name} on {workload}", workload=workload) for workload in ALL for arm in arms
+            ]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
-        asked = measuring_options.study(arguments, title, arms, budget_s, view)
+        study = measuring_options.study(arguments, title, arms, budget_s, view)
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
-    return asked
+    return study

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -21,8 +20,8 @@ from envkit.bench.job import Job
 from envkit.bench.prepare import prepare
 from envkit.bench.study import REFERENCE_PROFILE, TIMEOUT_S, StoppingRule, Study, WorkloadSpec
 from envkit.checks.effect import Check, check
-from envkit.cli import engine_options, output_options, training_options
-from envkit.cli.arguments import count, duration, refuse
+from envkit.cli import engine_options, training_options
+from envkit.cli.arguments import add_output_options, count, duration, is_quiet, refuse
 from envkit.cli.commands import breakdown_messages as messages
 from envkit.cli.commands.help_messages import BREAKDOWN
 from envkit.cli.commands.messages import SettingsOff, SeveralRanks
@@ -83,7 +82,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--allow-unknown", action="store_true",
                        help="allow a profile to set variables that no known program reads")  # fmt: skip
     engine_options.add(parser)
-    output_options.add(parser, BREAKDOWN["json"])
+    add_output_options(parser, BREAKDOWN["json"])
 
 
 def _workload(text: str) -> str:
@@ -104,13 +103,13 @@ class _Failure(MessageError):
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
         refuse(arguments, ("forward", "top"), "--phases")
-    asked = _asked(arguments)
-    early_checks.require(asked)
+    study = _study(arguments)
+    early_checks.require(study)
     with machine_lock():
         engines.remove_leftovers()
-        job, source, versions = _prepare(asked)
+        job, source, versions = _prepare(study)
         try:
-            with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
+            with Progress(0.0, quiet=is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
             status = end_with(failure.message, FAILED, arguments.json)
@@ -118,8 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"        | {line}", file=sys.stderr)
             return status
     if arguments.json:
-        found = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
-        print(json.dumps({**_facts(job.study, source, versions), **found, "not_in_effect": _missing(unmet)}))
+        result = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
+        print(json.dumps({**_facts(job.study, source, versions), **result, "not_in_effect": _missing(unmet)}))
     else:
         out = terminal.console()
         if job.study.data_of(job.study.reference) == SYNTHETIC:
@@ -129,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if unmet else MEASURED
 
 
-def _facts(study: Study, source: Message, versions: str) -> dict[str, Any]:
+def _facts(study: Study, source: Message, versions: str) -> dict[str, object]:
     return {
         "workload": study.workload, "modes": study.options.text(), "steps": study.training.steps,
         "warmup_steps": study.training.warmup_steps, "processes": study.stopping.blocks,
@@ -141,14 +140,14 @@ def _facts(study: Study, source: Message, versions: str) -> dict[str, Any]:
 
 def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     """Return the arms, the one that is compared with first. Raise InputError if both are of one profile."""
-    given = [REFERENCE_PROFILE, first] if second is None else [first, second]
-    names = {name: profile.load(name).name for name in dict.fromkeys(given)}
+    named = [REFERENCE_PROFILE, first] if second is None else [first, second]
+    names = {name: profile.load(name).name for name in dict.fromkeys(named)}
     if second is not None and len(set(names.values())) < 2:
         raise InputError(messages.ComparedWithItself(second))
-    return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
+    return tuple(Arm(name, chosen, engine) for name, chosen in {called: path for path, called in names.items()}.items())
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
@@ -161,7 +160,7 @@ def _asked(arguments: argparse.Namespace) -> Study:
         workload=arguments.workload,
         workloads={arguments.workload: length},
         options=training_options.options(arguments),
-        engine_options=engine_options.given(arguments),
+        engine_options=engine_options.from_arguments(arguments),
         data=arguments.data,
         seed=0,
         force=arguments.force,
@@ -169,16 +168,16 @@ def _asked(arguments: argparse.Namespace) -> Study:
     ).with_arms(arms)
 
 
-def _prepare(asked: Study) -> tuple[Job, Message, str]:
+def _prepare(study: Study) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
-    prepared = prepare(asked)
-    about = prepared.context.seen[asked.arms[0].target]
+    prepared = prepare(study)
+    about = prepared.context.seen[study.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
     by = messages.MeasuredBy(engine["name"], engine["version"], str(torch))
     return prepared.job, prepared.data_source, rendered(by)
 
 
-def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[Documents, Unmet]:
+def _measure(job: Job, arguments: argparse.Namespace, progress: Progress) -> tuple[Documents, Unmet]:
     """Return what each arm's processes printed, and which expected settings of an arm were not seen. Raise _Failure.
 
     Arms take turns: A B, B A, A B. A drift then affects both equally.
@@ -186,7 +185,9 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
     study, training = job.study, job.study.training
     data = requests.data(study.data_of(study.reference))
     trained = Train(study.workload, data, training.warmup_steps, training.steps, study.options)
-    work, keys = (Phases(trained), PHASE_KEYS) if asked.phases else (Operators(trained, asked.forward), OPERATOR_KEYS)
+    work, keys = (
+        (Phases(trained), PHASE_KEYS) if arguments.phases else (Operators(trained, arguments.forward), OPERATOR_KEYS)
+    )
     documents: Documents = {arm.name: [] for arm in study.arms}
     unmet: dict[str, list[Check]] = {}
     for turn in range(study.stopping.blocks):
@@ -194,26 +195,26 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             stage = f"process {turn + 1} of {study.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
             outcome = job.engines[arm.engine].run(job.launch(arm, work, study.padding(turn, arm)))
-            earlier = [one for of_arm in documents.values() for one in of_arm]
+            earlier = [document for of_arm in documents.values() for document in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, study.options, keys)
             if document is None:
                 assert problem is not None
-                said = private_values.of_printed(outcome.stderr_tail, job.kept, job.inherited)
+                stderr = private_values.of_printed(outcome.stderr_tail, job.kept, job.inherited)
                 failed = messages.WorkerOfArmFailed(arm.name, problem)
-                raise _Failure(private_values.of_message(failed, job.kept, job.inherited), said)
+                raise _Failure(private_values.of_message(failed, job.kept, job.inherited), stderr)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.given, outcome.stderr_tail)
-            if missed := [one for one in checks if not one.holds]:
+            if missed := [setting for setting in checks if not setting.holds]:
                 unmet.setdefault(arm.name, missed)
-    return documents, [(name, one) for name, of_arm in unmet.items() for one in of_arm]
+    return documents, [(name, setting) for name, of_arm in unmet.items() for setting in of_arm]
 
 
-def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, Any]:
+def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, object]:
     sides = _profiled(documents)
     return {
         "profiles": [side.to_json() for side in sides],
-        "reasons": [rendered(one) for one in _reasons(sides, unmet, arguments)],
+        "reasons": [rendered(reason) for reason in _reasons(sides, unmet, arguments)],
     }
 
 
@@ -227,7 +228,7 @@ def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namesp
     return operator_times.reasons(sides[0], sides[1]) if compared else []
 
 
-def _phases_found(documents: Documents, unmet: Unmet) -> dict[str, Any]:
+def _phases_found(documents: Documents, unmet: Unmet) -> dict[str, object]:
     sides = _phase_times(documents)
     saved = phase_times.saved_to_json(sides[0], sides[1]) if len(sides) > 1 and not unmet else {}
     return {"profiles": [side.to_json() for side in sides], "saved_ms": saved}
@@ -237,8 +238,10 @@ def _phase_times(documents: Documents) -> list[PhaseTimes]:
     return [phase_times.phase_times(arm, of_arm) for arm, of_arm in documents.items()]
 
 
-def _missing(unmet: Unmet) -> list[dict[str, Any]]:
-    return [{"arm": arm, "key": one.key, "expected": one.expected, "seen": one.seen} for arm, one in unmet]
+def _missing(unmet: Unmet) -> list[dict[str, object]]:
+    return [
+        {"arm": arm, "key": setting.key, "expected": setting.expected, "seen": setting.seen} for arm, setting in unmet
+    ]
 
 
 def _show_operators(documents: Documents, unmet: Unmet, arguments: argparse.Namespace, out: Console) -> None:
@@ -269,8 +272,8 @@ def _show_phases(documents: Documents, unmet: Unmet, arguments: argparse.Namespa
 
 
 def _show_missing(unmet: Unmet, out: Console) -> None:
-    for arm, one in unmet:
-        missed = SettingsOff(arm, one.key, observed.shown(one.expected), observed.shown(one.seen))
+    for arm, setting in unmet:
+        missed = SettingsOff(arm, setting.key, observed.shown(setting.expected), observed.shown(setting.seen))
         terminal.item(out, "effect", missed, "bold red")
 
 

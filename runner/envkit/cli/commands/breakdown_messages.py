@@ -90,7 +90,7 @@ class LoadsBeside(Note):
 
 
 class MeasuredBy(Note):
-    """Which engine started the workers, and which torch they had."""
+    """The engine that started the workers, and their torch."""
 
     template = "{engine} {version}, torch {torch}"
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from envkit.cli import completion, parser_of
-from envkit.cli.overview import COMMANDS
+from envkit.cli.overview_messages import COMMANDS
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -62,7 +61,7 @@ from envkit.profiles.environment import Environment, clean
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
-from envkit.report.finding_document import finding_document
+from envkit.report.cautions import finding_document
 from envkit.worker.cgroup import memory_counters, ran_out
 from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.fashion_mnist import SYNTHETIC
@@ -108,8 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.user_command is not None:
         if arguments.profile is not None:
             raise InputError(EitherOr("doctor", "a PROFILE"))
-        for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
-            if given and given != "local":
+        for name, value in {"engine": arguments.engine, **engine_options.from_arguments(arguments).to_json()}.items():
+            if value and value != "local":
                 raise InputError(no_effect(option(name), COMMAND))
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
     elif arguments.without_dashes:
@@ -137,17 +136,17 @@ def _for_issue(arguments: argparse.Namespace) -> int:
         outcome = engine.run(Launch(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
         return end_with(DoctorTrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
-    given = environment.variables if arguments.profile else os.environ
+    environ = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
-        name: value if name in known else None for name, value in given.items() if is_performance_variable(name)
+        name: value if name in known else None for name, value in environ.items() if is_performance_variable(name)
     }
     page = issue.markdown(inspection, _evidence(outcome), variables, _secrets())
     print(json.dumps({"markdown": page}) if arguments.json else page, end="\n" if arguments.json else "")
     return MEASURED
 
 
-def _evidence(outcome: Outcome) -> dict[str, Any]:
+def _evidence(outcome: Outcome) -> dict[str, object]:
     """Return the evidence that a worker printed. Raise InputError if it printed something else, as an image may."""
     document, problem = parse_document(outcome, {"evidence"})
     if document is None:
@@ -162,8 +161,8 @@ def _secrets() -> dict[str, str]:
     except (KeyError, OSError):  # in a container nobody may have that number
         user = ""
     host = platform.node()
-    found = {str(Path.home()): "~", host: "HOST", host.partition(".")[0]: "HOST", user: "USER"}
-    return {secret: instead for secret, instead in found.items() if len(secret) > 1}
+    placeholders = {str(Path.home()): "~", host: "HOST", host.partition(".")[0]: "HOST", user: "USER"}
+    return {secret: instead for secret, instead in placeholders.items() if len(secret) > 1}
 
 
 def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
@@ -173,12 +172,14 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     require_own_workloads(engine.describe(), inspection)
     environment = resolve(chosen, inspection)
-    wrong = [
-        found("would-be-ignored", About(one.variable, one.wrong), one.fix)
-        for one in catalogue.check(environment.variables, catalogue.readers(inspection), catalogue.versions(inspection))
+    ignored = [
+        found("would-be-ignored", About(problem.variable, problem.wrong), problem.fix)
+        for problem in catalogue.check(
+            environment.variables, catalogue.readers(inspection), catalogue.versions(inspection)
+        )
     ]
-    if wrong:
-        return wrong  # some of these hang a library or bring it down
+    if ignored:
+        return ignored  # some of these hang a library or bring it down
     with machine_lock():
         load = watch_machine(LOAD_S)
         on_gpus = bool(environment.gpus)  # it would not be in effect elsewhere
@@ -193,18 +194,22 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     if outcome.failure is not None:
         last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
-        seen = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
-        failed = Finding("worker-failed", "stop", seen, printed, remedy("worker-failed"))
+        failure = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
+        failed = Finding("worker-failed", "stop", failure, printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
-    asked = replace(environment, expect=expect)
-    checks = check(asked, evidence, kept, outcome.stderr_tail)
+    testable = replace(environment, expect=expect)
+    checks = check(testable, evidence, kept, outcome.stderr_tail)
     unmet = [
-        found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
+        found("not-in-effect", Unmet(setting.key, shown(setting.expected), shown(setting.seen)))
+        for setting in checks
+        if not setting.holds
     ]
     unknown = [
-        found("not-verified", About(one.key, shown(one.seen)), severity="note") for one in checks if not one.verified
+        found("not-verified", About(setting.key, shown(setting.seen)), severity="note")
+        for setting in checks
+        if not setting.verified
     ]
     diagnosed = diagnose(replace(situation, evidence=evidence))
     return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
@@ -256,10 +261,10 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     elif evidence["usage"]["seconds"] < SHORTEST_S:
         print(f"envkit: {text(WatchedShortly(command[0], evidence['usage']['seconds']))}", file=sys.stderr)
     symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
-    seen = diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    findings = diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
     if lack is None:
-        return seen
-    return [found("memory-ran-out", lack), *(one for one in seen if one.code != "near-memory-limit")]
+        return findings
+    return [found("memory-ran-out", lack), *(finding for finding in findings if finding.code != "near-memory-limit")]
 
 
 def _show(findings: Sequence[Finding]) -> None:

@@ -12,9 +12,9 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from envkit.checks import process_scan
 from envkit.cli import engine_options
@@ -23,6 +23,7 @@ from envkit.cli.execution import in_container, process_checks, resolving
 from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from envkit.cli.execution.launch import launch
 from envkit.cli.execution.on_machine import Start, evidence_folder, local
+from envkit.cli.execution.resolving import ResolvedProfile
 from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
@@ -90,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
         evidence = None if folder is None else str(folder)
         if is_local:
             engine, cleaned = engine_options.engine(arguments, command)
-            environment = resolving.make(arguments.profile, engine, cleaned, arguments.allow_unknown)
-            inherited, removed = _inherited(caller, arguments.keep_env, environment)
+            resolved = resolving.resolve_inside(engine, cleaned, arguments.profile, arguments.allow_unknown)
+            environment, inherited, removed = _inherited(caller, arguments.keep_env, resolved.environment)
             passed_on = {name: value for name, value in inherited.items() if is_performance_variable(name)}
             try:
                 start = local(environment, command, inherited, evidence)
@@ -99,16 +100,15 @@ def run(arguments: argparse.Namespace) -> int:
                 return _unusable(command[0], reason.message, reason.status)
         else:
             named = {name: caller[name] for name in arguments.keep_env}
-            environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
-        _say_other_machine(environment)
-        _say_ranks(arguments.profile, environment.get("ranks", 1), command)
-        _say_overruled(arguments.keep_env, environment["variables"])
-        seen: dict[int, process_scan.Seen] = {}
+            resolved, start, passed_on = in_container.prepare(arguments, command, named, evidence)
+            environment = resolved.environment
+        _warn(arguments, resolved, environment, command)
+        processes: dict[int, process_scan.Seen] = {}
         begin = time.monotonic()
 
         def look(pid: int) -> None:
             if folder is not None:
-                seen.update(process_scan.look(pid, command, folder, seen))
+                processes.update(process_scan.look(pid, command, folder, processes))
 
         watched = start.watched and not arguments.no_check
         moments = process_scan.moments() if watched else iter(())
@@ -125,38 +125,39 @@ def run(arguments: argparse.Namespace) -> int:
             ended,
             removed if time.monotonic() - begin < SOON_S else [],
             folder,
-            environment["variables"].get(PRELOAD, ""),
+            environment.variables.get(PRELOAD, ""),
         )
         if ended:
             _say_lack_of_memory(command[0], ended, memory, start.variables)
         if folder is not None:
-            status = _judge(arguments, environment, start, status, folder, seen, passed_on)
+            status = _judge(arguments, environment, start, status, folder, processes, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
         return end_by(signal.SIGINT)
     return status
 
 
 def _inherited(
-    caller: Mapping[str, str], keep: Sequence[str], environment: dict[str, Any]
-) -> tuple[dict[str, str], list[str]]:
-    """Return what the command gets of the caller's variables, and the names of what is left out; say both.
+    caller: Mapping[str, str], keep: Sequence[str], resolved: Environment
+) -> tuple[Environment, dict[str, str], list[str]]:
+    """Return the environment, the caller's variables that the command gets, and the names of others; print both.
 
-    Join the caller's lists with those in ``environment``, and the libraries of a LD_PRELOAD that is to be kept.
+    The environment is ``resolved``, joined with the caller's lists and the libraries of a LD_PRELOAD to keep.
     """
-    own = environment["variables"]
+    variables = resolved.variables
     kept = {name: caller[name] for name in keep}
     kept.update({name: value for name, value in of_caller(caller, keep).items() if is_needed(name)})
-    kept = shared(kept, [own])
-    environment["variables"] = joined(own, kept)
+    kept = shared(kept, [variables])
+    environment = replace(resolved, variables=joined(variables, kept))
     stray = {name for name in caller if is_performance_variable(name) and not says_where(name)} - kept.keys()
-    removed = sorted(stray - {name for name, value in own.items() if _replaces_nothing(name, value)})
-    passed_on = [name for name in kept if is_needed(name) and (name in LISTS or name not in own)]
+    removed = sorted(stray - {name for name, value in variables.items() if _replaces_nothing(name, value)})
+    passed_on = [name for name in kept if is_needed(name) and (name in LISTS or name not in variables)]
     if removed:
         _say(_messages().VariablesLeftOut(tuple(removed)))
     if passed_on:
         replaced = [key for name in passed_on for key in _replaced(name, caller[name], kept[name])]
         _say(_messages().VariablesPassedOn(tuple(sorted(passed_on)), tuple(replaced)))
-    return {name: kept.get(name, value) for name, value in caller.items() if name not in stray}, removed
+    inherited = {name: kept.get(name, value) for name, value in caller.items() if name not in stray}
+    return environment, inherited, removed
 
 
 def _replaced(name: str, value: str, kept: str) -> list[str]:
@@ -169,8 +170,8 @@ def _command(arguments: argparse.Namespace) -> list[str]:
     if command is None or arguments.without_dashes:
         from envkit.cli.commands.messages import DashesMissing
 
-        given = arguments.without_dashes or ("python", "train.py")
-        raise InputError(DashesMissing("exec", ("envkit", "exec", arguments.profile, "--", *given)))
+        command_line = arguments.without_dashes or ("python", "train.py")
+        raise InputError(DashesMissing("exec", ("envkit", "exec", arguments.profile, "--", *command_line)))
     if not command:
         raise InputError(_messages().NothingAfterDashes(arguments.profile))
     if arguments.evidence is not None:
@@ -187,60 +188,59 @@ def _messages() -> ModuleType:
 
 
 def _judge(
-    arguments: argparse.Namespace, environment: dict[str, Any], start: Start, status: int, folder: Path,
-    seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
+    arguments: argparse.Namespace, environment: Environment, start: Start, status: int, folder: Path,
+    processes: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Say whether the profile was in effect, and return the exit status."""
     from envkit.bench import private_values
 
     kept = {name: os.environ[name] for name in arguments.keep_env}
-    testified: list[dict[str, Any]] = []
+    testified: list[dict[str, object]] = []
     in_effect: bool | None
-    resolved = Environment.from_json(environment)
-    judged_processes, found = process_checks.read(folder, resolved, passed_on)
+    judged_processes, left_documents = process_checks.read(folder, environment, passed_on)
     if judged_processes:
         in_effect = all(observed.holds for observed in judged_processes)
-        lines: Sequence[Message] = process_checks.verdict(resolved, judged_processes)
+        lines: Sequence[Message] = process_checks.verdict(environment, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
-        in_effect, lines = process_scan.verdict(environment, seen)
-    lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
-    unread = [found.problem] if found.problem else []
-    for line in [*lines, *unread, *process_scan.lost(seen)]:
+        in_effect, lines = process_scan.verdict(environment, processes)
+    lines = [*lines, *_findings(environment, [observed.evidence for observed in judged_processes])]
+    unread = [left_documents.problem] if left_documents.problem else []
+    for line in [*lines, *unread, *process_scan.lost(processes)]:
         _say(private_values.of_message(line, kept, os.environ))
     if arguments.evidence is not None:
         document = {
-            "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
+            "environment": environment.to_json(), "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
                 {
-                    "pid": pid, "argv": one.argv, "lost": one.lost and one.lost.to_json(),
-                    "wrong": [problem.to_json() for problem in one.wrong(environment)],
+                    "pid": pid, "argv": process.argv, "lost": process.lost and process.lost.to_json(),
+                    "wrong": [problem.to_json() for problem in process.wrong(environment)],
                 }
-                for pid, one in seen.items()
+                for pid, process in processes.items()
             ],
         }  # fmt: skip
-        others = {name: value for name, value in os.environ.items() if name not in resolved.variables}
+        others = {name: value for name, value in os.environ.items() if name not in environment.variables}
         _write(arguments.evidence, private_values.hidden(document, kept, others))
     return FAILED if status == 0 and in_effect is False else status
 
 
-def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+def _findings(environment: Environment, evidence: Sequence[Mapping[str, object]]) -> list[Message]:
     """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
     from envkit.checks.doctor import cpu_use_findings, process_findings
     from envkit.checks.doctor.finding import Finder, Situation
+    from envkit.checks.evidence import cpu_use
     from envkit.report.messages.advised import FindingWithFix
 
     if not evidence:
         return []
-    trains, used = cpu_use_findings.trainer(evidence), [one.get("cpu_use") or {} for one in evidence]
-    facts = {"usable_cpus": (trains.get("cpu_use") or {}).get("cpus", 1)}
-    situation = Situation(facts, {}, environment, trains)
+    trains, used = cpu_use_findings.trainer(evidence), [cpu_use(process) for process in evidence]
+    situation = Situation({"usable_cpus": cpu_use(trains).get("cpus", 1)}, {}, environment, trains)
     checks: list[Finder] = [process_findings.children_on_one_core]
-    if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+    if any({"threads_by", "cpus_by"} & use.keys() and use["cpu_s"] >= TRAINS_S for use in used):
         checks += cpu_use_findings.CPU_USE_CHECKS
-    found = [*process_findings.ignored_values(situation), *filter(None, (check(situation) for check in checks))]
-    return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
+    findings = [*process_findings.ignored_values(situation), *filter(None, (check(situation) for check in checks))]
+    return [FindingWithFix(finding.seen, finding.why, finding.fix) for finding in findings]
 
 
 def _say_lack_of_memory(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
@@ -255,7 +255,7 @@ def _say_lack_of_memory(program: str, ended: int, memory: MemoryCounters, variab
         _say(lack)
 
 
-def _write(path: Path, document: Mapping[str, Any]) -> None:
+def _write(path: Path, document: Mapping[str, object]) -> None:
     try:
         atomic.write(path, json.dumps(document, indent=1).encode())
     except InputError as error:  # the command has ended, and how it did counts
@@ -282,20 +282,20 @@ def _say_how_it_ended(command: str, ended: int, removed: Sequence[str], folder: 
         _say(_messages().FailedWithout(command, ended, tuple(removed), option))
 
 
+def _warn(
+    arguments: argparse.Namespace, resolved: ResolvedProfile, environment: Environment, command: Sequence[str]
+) -> None:
+    """Print why the profile may not help this command, and which kept variables it overrules."""
+    if warning := resolving.other_machine(resolved.profile.name, resolved.profile.path, resolved.inspection):
+        _say(warning)
+    _say_ranks(arguments.profile, environment.ranks, command)
+    _say_overruled(arguments.keep_env, environment.variables)
+
+
 def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
     for name in kept:
         if name not in (PRELOAD, *LISTS) and variables.get(name, os.environ[name]) != os.environ[name]:
             _say(_messages().KeptInVain(name, variables[name]))
-
-
-def _say_other_machine(environment: dict[str, Any]) -> None:
-    """Take the warning of another kind of machine out of the environment, and print it."""
-    if (warning := environment.pop("other_machine", None)) is not None:
-        from envkit.cli.execution import machine_kind  # which has the message
-        from envkit.messages import from_json
-
-        assert warning["code"] == machine_kind.OtherMachine.code
-        _say(from_json(warning))
 
 
 def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -24,6 +24,7 @@ from envkit.messages import Message
 from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.expressions import ExpressionError
+from envkit.profiles.inspection import Inspection
 from envkit.rendering import text, text_of
 from envkit.report import terminal
 from envkit.report.parts import together
@@ -34,6 +35,49 @@ from envkit.worker.request import Train
 # The shortest training there is: what a library has is only certain in a process that has computed with it.
 LOOK = Train("cnn", SYNTHETIC, steps=1)
 LOOK_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A variable of the catalogue, and where and how it is set here."""
+
+    variable: Variable
+    in_image: tuple[str, ...]  # the libraries here that read it
+    value: object  # in a worker with nothing set, by key if the variable is a list of settings; None if unknown
+    how: Message  # how the value is known
+    shell: str | None  # the caller's value
+    profiles: dict[str, str]  # the shipped profiles that set it, and to what
+    does_not_apply: dict[str, str]  # why some of these profiles do not apply here
+
+    def to_json(self) -> dict[str, object]:
+        """Return the document that ``--json`` prints."""
+        variable = self.variable
+        return {
+            "name": variable.name,
+            "does": variable.does,
+            "read_by": variable.read_by,
+            "in_image": self.in_image,
+            "type": variable.kind.type,
+            "values": text(variable.kind.allowed()),
+            "keys": {
+                key: {
+                    "values": text(kind.allowed()),
+                    "default": kind.default,
+                    "since": kind.since,
+                    "does": kind.does,
+                }
+                for key, kind in variable.kind.keys.items()
+            },
+            "default": variable.default,
+            "here": self.value,
+            "here_how": text(self.how),
+            "shell": self.shell,
+            "verified_by": variable.verified_by,
+            "not_observable": variable.not_observable,
+            "profiles": self.profiles,
+            "does_not_apply": self.does_not_apply,
+            "source": variable.source,
+        }
 
 
 def add_arguments(parser: Parser) -> None:
@@ -49,44 +93,27 @@ def run(arguments: argparse.Namespace) -> int:
     engine, inherited = engine_options.engine(arguments)
     inspection = inspect(engine, inherited, torch=False)
     present = catalogue.readers(inspection)
-    here, how = _here(variable, engine, inspection, inherited)
     setting = _profiles(variable.name)
-    document = {
-        "name": variable.name,
-        "does": variable.does,
-        "read_by": variable.read_by,
-        "in_image": [library for library in variable.read_by if library in present],
-        "type": variable.kind.type,
-        "values": text(variable.kind.allowed()),
-        "keys": {
-            key: {
-                "values": text(kind.allowed()),
-                "default": kind.default,
-                "since": kind.since,
-                "does": kind.does,
-            }
-            for key, kind in variable.kind.keys.items()
-        },
-        "default": variable.default,
-        "here": here,
-        "here_how": text(how),
-        "shell": os.environ.get(variable.name),
-        "verified_by": variable.verified_by,
-        "not_observable": variable.not_observable,
-        "profiles": setting,
-        "does_not_apply": _not_here(setting, inspection),
-        "source": variable.source,
-    }
+    value, how = _here(variable, engine, inspection, inherited)
+    explanation = Explanation(
+        variable=variable,
+        in_image=tuple(library for library in variable.read_by if library in present),
+        value=value,
+        how=how,
+        shell=os.environ.get(variable.name),
+        profiles=setting,
+        does_not_apply=_not_here(setting, inspection),
+    )
     if arguments.json:
-        print(json.dumps(document))
+        print(json.dumps(explanation.to_json()))
     else:
-        _show(variable, document)
+        _show(explanation)
     return MEASURED
 
 
 def _here(
-    variable: Variable, engine: Engine, inspection: Mapping[str, Any], inherited: dict[str, str]
-) -> tuple[Any, Message]:
+    variable: Variable, engine: Engine, inspection: Inspection, inherited: dict[str, str]
+) -> tuple[object, Message]:
     """Return the value in a worker with nothing set, None if unknown, and how it is known.
 
     A short training is started, in which a library that reads the variable runs.
@@ -98,8 +125,8 @@ def _here(
         return None, messages.NobodyReads()
     # One that is there anyway answers for what training has by default; the others run only where they are preloaded.
     library = next((library for library in present if library not in inspection["libraries"]), present[0])
-    found = inspection["libraries"].get(library)
-    variables = {"LD_PRELOAD": found["path"]} if found else {}
+    preloaded = inspection["libraries"].get(library)
+    variables = {"LD_PRELOAD": str(preloaded["path"])} if preloaded else {}
     try:
         with machine_lock():  # a worker more would spoil a measurement that runs
             outcome = engine.run(Launch(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
@@ -110,52 +137,52 @@ def _here(
         failure = outcome.failure
         return None, messages.WorkerTellsNothing(failure) if failure else messages.NotLookedAt(problem or NoDocument())
     evidence = document["evidence"]
-    how = messages.WorkersAnswer(library if found else None)
+    how = messages.WorkersAnswer(library if preloaded else None)
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}
-        seen = {key: value for key, value in values.items() if value is not None}
-        return seen or None, (how if seen else messages.OnlyKeysSet(library))
+        reported = {key: value for key, value in values.items() if value is not None}
+        return reported or None, (how if reported else messages.OnlyKeysSet(library))
     value = look_up(evidence, variable.verified_by)
     return value, (how if value is not None else messages.NotReported(how))
 
 
 def _profiles(name: str) -> dict[str, str]:
-    """The shipped profiles that set it, and to what (before host facts are filled in)."""
-    loaded = [profile.load(known) for known in profile.names()]
+    """Return the shipped profiles that set a variable, and to what (before host facts are filled in)."""
+    shipped = [profile.load(known) for known in profile.names()]
     if name == "LD_PRELOAD":
-        return {one.name: ", ".join(one.preload) for one in loaded if one.preload}
-    return {one.name: one.env[name] for one in loaded if name in one.env}
+        return {made.name: ", ".join(made.preload) for made in shipped if made.preload}
+    return {made.name: made.env[name] for made in shipped if name in made.env}
 
 
-def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, str]:
+def _not_here(names: Iterable[str], inspection: Inspection) -> dict[str, str]:
     """Return why profiles do not apply here, by the facts that were inspected. In containers GPUs are not."""
-    facts, found = needs.known(inspection["facts"]), {}
+    facts, reasons = needs.known(inspection["facts"]), {}
     for name in names:
-        wanted = {fact: one for fact, one in profile.load(name).needs.items() if fact in inspection["facts"]}
+        wanted = {fact: need for fact, need in profile.load(name).needs.items() if fact in inspection["facts"]}
         try:
             lacks = needs.unmet(wanted, facts)
             reason = None if lacks is None else text(lacks[1])
         except ExpressionError as error:
             reason = text_of(error)
         if reason is not None:
-            found[name] = reason
-    return found
+            reasons[name] = reason
+    return reasons
 
 
-def _show(variable: Variable, document: Mapping[str, Any]) -> None:
+def _show(explanation: Explanation) -> None:
     out = terminal.console()
+    variable, value, how = explanation.variable, explanation.value, text(explanation.how)
     versions = (f"{name}{'' if which == 'any' else f' {which}'}" for name, which in variable.read_by.items())
-    here = document["here"]
     rows = [
-        ("read by", text(messages.ReadBy(tuple(versions), tuple(document["in_image"] or ["none"])))),
+        ("read by", text(messages.ReadBy(tuple(versions), explanation.in_image or ("none",)))),
         ("values", text(variable.kind.allowed())),
         ("default", variable.default),
-        ("here", document["here_how"] if here is None or variable.kind.keys else f"{here} ({document['here_how']})"),
-        ("shell", text(_in_shell(variable.name, document["shell"]))),
+        ("here", how if value is None or variable.kind.keys else f"{value} ({how})"),
+        ("shell", text(_in_shell(variable.name, explanation.shell))),
         ("verified", f"{variable.verified_by}{'KEY' if variable.kind.keys else ''}" if variable.verified_by
          else text(messages.NotObservable(str(variable.not_observable)))),
-        ("set by", ", ".join(f"{name} ({value})" for name, value in document["profiles"].items()) or "no profile"),
-        *(("not here", f"{names}: {why}") for names, why in together(document["does_not_apply"]).items()),
+        ("set by", ", ".join(f"{name} ({value})" for name, value in explanation.profiles.items()) or "no profile"),
+        *(("not here", f"{names}: {why}") for names, why in together(explanation.does_not_apply).items()),
         ("source", variable.source),
     ]  # fmt: skip
     out.print(Text(variable.name, "bold"))
@@ -163,7 +190,7 @@ def _show(variable: Variable, document: Mapping[str, Any]) -> None:
     for title, content in rows:
         out.print(Text(f"{title:<9}{content}"), soft_wrap=True)
     if variable.kind.keys:
-        _show_keys(variable, here or {})
+        _show_keys(variable, value if isinstance(value, dict) else {})
 
 
 def _in_shell(name: str, value: str | None) -> Message:
@@ -175,11 +202,11 @@ def _in_shell(name: str, value: str | None) -> Message:
     return messages.InShell(value, messages.NO_WORKER if is_withheld(name) else messages.NO_WORKLOAD)
 
 
-def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:
+def _show_keys(variable: Variable, here: Mapping[str, object]) -> None:
     out = terminal.console()
     for key, kind in variable.kind.keys.items():
-        found = str(here[key]) if key in here else None
-        row = messages.KeyRow(key, kind.allowed(), str(kind.default), found, kind.since)
+        value = str(here[key]) if key in here else None
+        row = messages.KeyRow(key, kind.allowed(), str(kind.default), value, kind.since)
         out.print(Text(f"key      {text(row)}"), soft_wrap=True)
         if kind.does:
             out.print(Text(f"         {kind.does}"), soft_wrap=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from envkit.analysis import recorded_runs
 from envkit.bench import record
-from envkit.cli import measuring, redacting
+from envkit.cli import measuring
+from envkit.cli.arguments import add_redact_option
 from envkit.cli.commands.messages import LeftOut
 from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal, NothingMeasured
 from envkit.cli.parser import Parser
@@ -27,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
                         help="write csv, json, parquet: a row per sample; openmetrics: the results")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", type=Path, help="write to FILE (default: standard output)")
-    redacting.add_argument(parser)
+    add_redact_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,10 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen.package is not None:
         extras.require(f"--format {arguments.format}", chosen.package)
     places = arguments.folders or [short(measuring.results())]  # short, as it becomes a part of each row
-    found = {place: recorded_runs.folders(place) for place in places}
+    folders = {place: recorded_runs.folders(place) for place in places}
     rows: list[Row] = []
     redaction = Redaction() if arguments.redact else None
-    for folder in dict.fromkeys(folder for inner in found.values() for folder in inner):
+    for folder in dict.fromkeys(folder for inner in folders.values() for folder in inner):
         try:
             rows += _rows(chosen, folder, redaction)
         except InputError as error:
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise  # asked for by name
             left_out = LeftOut(redaction.value(error.message) if redaction else error.message)
             print(f"envkit: {text(left_out)}", file=sys.stderr)
-    if not any(found.values()):
+    if not any(folders.values()):
         raise InputError(HoldsNoRuns(str(places[0])))
     if not rows:
         print(f"envkit: {text(NothingMeasured(str(places[0])))}", file=sys.stderr)

@@ -7,12 +7,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import record
 from envkit.bench.study import MARGIN, REFERENCE_PROFILE
-from envkit.cli import redacting, submission
-from envkit.cli.arguments import refuse_others
+from envkit.cli import submission
+from envkit.cli.arguments import add_redact_option, refuse_others
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.commands.help_messages import FLEET
 from envkit.cli.ending import end_with
@@ -46,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--prometheus", metavar="FILE", type=Path, advanced=True,
                        help="write metrics for the textfile collector of Prometheus")  # fmt: skip
-    redacting.add_argument(group, advanced=True)
+    add_redact_option(group, advanced=True)
     submission.add_arguments(parser, nodelist=FLEET["nodelist"], together=FLEET["together"])
 
 
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         if written.parent != arguments.output:  # which is made
             atomic.require(written)
 
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         try:
             margin = settings.study.stopping.margin
             return _show(folder, arguments, settings.nodelist, margin, {"submission": document})
@@ -93,33 +92,34 @@ def _diff(arguments: argparse.Namespace) -> int:
     from envkit.cluster.fleet import diff_screen, prometheus
     from envkit.cluster.fleet.diff import ChangeVerdict, diff
 
-    given = arguments.profile[1:]
-    if len(given) != 2:
+    folders = arguments.profile[1:]
+    if len(folders) != 2:
         raise InputError(messages.FleetTakes(DIFF, messages.TWO_FOLDERS, "THEN NOW"))
     refuse_others(arguments, ("command", "profile", *OF_DIFF), f"fleet {DIFF}")
-    then, now = map(Path, given)
+    then, now = map(Path, folders)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
     before, after = (
-        kept.read(place, arguments.judged, asked) for place, (asked, _) in zip((then, now), submitted, strict=True)
+        kept.read(place, arguments.judged, nodelist)
+        for place, (nodelist, _) in zip((then, now), submitted, strict=True)
     )
     if before == after:
         raise InputError(messages.SameMeasurements(str(then), str(now)))
     margins = [margin for _, margin in reversed(submitted) if margin is not None]
-    found = diff(before, after, arguments.margin or next(iter(margins), MARGIN))
-    if found.back_in_time:
+    differences = diff(before, after, arguments.margin or next(iter(margins), MARGIN))
+    if differences.back_in_time:
         print(f"envkit: {text(messages.BackInTime(str(then), str(now)))}", file=sys.stderr)
     if arguments.redact:
-        changes = [one.node for kind in found.kinds for one in kind.changes]
-        names = [*changes, *found.gone, *found.new, *(one.name for one in found.left_out)]
-        found = Redaction(*names).value(found)
+        changes = [change.node for kind in differences.kinds for change in kind.changes]
+        names = [*changes, *differences.gone, *differences.new, *(node.name for node in differences.left_out)]
+        differences = Redaction(*names).value(differences)
     if arguments.prometheus:
-        atomic.write(arguments.prometheus, prometheus.render_changes(found))
+        atomic.write(arguments.prometheus, prometheus.render_changes(differences))
         print(f"envkit: written: {arguments.prometheus}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(found.to_json(), allow_nan=False))
+        print(json.dumps(differences.to_json(), allow_nan=False))
     elif not arguments.prometheus:
-        diff_screen.show(found, terminal.console())
-    return FAILED if found.of(ChangeVerdict.SLOWER) else MEASURED
+        diff_screen.show(differences, terminal.console())
+    return FAILED if differences.of(ChangeVerdict.SLOWER) else MEASURED
 
 
 def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
@@ -136,18 +136,22 @@ def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
 
 
 def _show(
-    folder: Path, arguments: argparse.Namespace, nodelist: Sequence[str], margin: float, more: dict[str, Any]
+    folder: Path, arguments: argparse.Namespace, nodelist: Sequence[str], margin: float, more: dict[str, object]
 ) -> int:
     """Print or write the report; returns the exit status. ``more`` goes into the document for scripts."""
     from envkit.cluster.fleet import findings
 
     fleet = findings.find(folder, arguments.judged, arguments.margin or margin, nodelist)
     try:
-        kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
+        kept.write(folder, [result.node for result in fleet.results], fleet.left_out)
     except InputError as error:  # somebody else's folder may only be read
         print(f"envkit: {text(messages.ReportNotKept(error.message))}", file=sys.stderr)
     if arguments.redact:
-        names = [*nodelist, *(one.node.name for one in fleet.results), *(one.name for one in fleet.left_out)]
+        names = [
+            *nodelist,
+            *(result.node.name for result in fleet.results),
+            *(result.name for result in fleet.left_out),
+        ]
         fleet = Redaction(*names).value(fleet)
     written = {}
     if arguments.html:
@@ -162,9 +166,7 @@ def _show(
         atomic.write(path, content)
         print(f"envkit: written: {path}", file=sys.stderr)
     if arguments.json:
-        from envkit.cluster.fleet import document
-
-        print(json.dumps({**document.document(fleet), **more}, allow_nan=False))
+        print(json.dumps({**fleet.to_json(), **more}, allow_nan=False))
     elif not written or more:
         from envkit.cluster.fleet.screen import show
 

@@ -16,8 +16,8 @@ from envkit.analysis.recorded_runs import Beginning, Entry, RecordedRun, Unread
 from envkit.analysis.result import Comparison
 from envkit.bench.arms import View
 from envkit.bench.study import REFERENCE_PROFILE
-from envkit.cli import measuring, redacting
-from envkit.cli.arguments import count, moment
+from envkit.cli import measuring
+from envkit.cli.arguments import add_redact_option, count, moment
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
@@ -63,54 +63,54 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--limit", metavar="N", type=count, help="list only the latest N of these runs")
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
-    redacting.add_argument(parser)
+    add_redact_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    found = recorded_runs.folders(arguments.folder)
-    begun, unread = recorded_runs.beginnings(found)
-    chosen = [one for one in begun if _begun_as_wanted(one, arguments)]
+    folders = recorded_runs.folders(arguments.folder)
+    begun, unread = recorded_runs.beginnings(folders)
+    chosen = [beginning for beginning in begun if _is_selected(beginning, arguments)]
     most = None if arguments.json or arguments.verdict else MOST_NODES
-    wanted = recorded_runs.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
+    wanted = recorded_runs.entries(chosen, unread, lambda recorded: _has_verdict(recorded, arguments), most)
     entries = list(itertools.islice(wanted, arguments.limit))
     place = arguments.folder
     if arguments.redact:
         entries, unread, place = _redacted(entries, unread, place)
     if arguments.json:
-        problems = [{"folder": str(one.folder), "problem": text(one.problem)} for one in unread]
-        print(json.dumps({"runs": [one.to_json() for one in entries], "unreadable": problems}))
+        problems = [{"folder": str(broken.folder), "problem": text(broken.problem)} for broken in unread]
+        print(json.dumps({"runs": [entry.to_json() for entry in entries], "unreadable": problems}))
     else:
-        _show(entries, unread, place, len(found), terminal.console())
+        _show(entries, unread, place, len(folders), terminal.console())
     return MEASURED
 
 
 def _redacted(entries: list[Entry], unread: list[Unread], place: Path) -> tuple[list[Entry], list[Unread], Path]:
     redaction = Redaction()
-    for one in (run for entry in entries for run in entry.runs):
-        redaction.know_result(one.result, one.folder)
+    for recorded in (run for entry in entries for run in entry.runs):
+        redaction.know_result(recorded.result, recorded.folder)
     return redaction.value(entries), redaction.value(unread), redaction.value(place, "folder")
 
 
-def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
+def _is_selected(beginning: Beginning, arguments: argparse.Namespace) -> bool:
     return (
-        (arguments.profile is None or arguments.profile in [arm.profile for arm in one.study.subjects])
-        and (arguments.engine is None or arguments.engine in recorded_runs.engines(one.study))
-        and (arguments.since is None or one.started >= arguments.since)
+        (arguments.profile is None or arguments.profile in [arm.profile for arm in beginning.study.subjects])
+        and (arguments.engine is None or arguments.engine in recorded_runs.engines(beginning.study))
+        and (arguments.since is None or beginning.started >= arguments.since)
     )
 
 
-def _found_as_wanted(run: RecordedRun, arguments: argparse.Namespace) -> bool:
+def _has_verdict(run: RecordedRun, arguments: argparse.Namespace) -> bool:
     if arguments.verdict is None:
         return True
-    found = recorded_runs.comparisons(run, arguments.profile)
-    return any(one.verdict == VERDICTS[arguments.verdict] for one in found)
+    comparisons = recorded_runs.comparisons(run, arguments.profile)
+    return any(comparison.verdict == VERDICTS[arguments.verdict] for comparison in comparisons)
 
 
-def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
-    if found == 0:
+def _show(entries: list[Entry], unread: list[Unread], place: Path, number: int, out: Console) -> None:
+    if number == 0:
         out.print(Text(text(messages.NoRuns(str(short(place))))), soft_wrap=True)
-    elif not entries and len(unread) < found:
-        out.print(Text(text(messages.NoSuchRuns(str(short(place)), found))), soft_wrap=True)
+    elif not entries and len(unread) < number:
+        out.print(Text(text(messages.NoSuchRuns(str(short(place)), number))), soft_wrap=True)
     elif entries:
         runs = [run for entry in entries for run in entry.runs]
         longest = max(len(_label(run, arm.name)) for run in runs for arm in run.result.study.subjects)
@@ -118,9 +118,9 @@ def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, o
         out.print(Text(text(messages.RunsIn(str(short(place))))), soft_wrap=True)
         for entry in entries:
             _entry(entry, names, out)
-    for one in unread:
-        name = str(one.folder if one.folder == place else one.folder.name)
-        out.print(Text(text(messages.UnreadRun(name, one.problem)), "yellow"), soft_wrap=True)
+    for broken in unread:
+        name = str(broken.folder if broken.folder == place else broken.folder.name)
+        out.print(Text(text(messages.UnreadRun(name, broken.problem)), "yellow"), soft_wrap=True)
 
 
 def _entry(entry: Entry, names: int, out: Console) -> None:
@@ -133,10 +133,12 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
     lines.add_column(overflow="fold")
     for shown in (run, *others):
         node = shown.folder.name if entry.nodes > 1 else None
-        for one in shown.result.comparisons:
-            colour = COLOURS.get(one.verdict, "") if one.load is None else ""
-            verdict = Text(one.words + UNDER_LOAD * (one.load is not None), colour)
-            lines.add_row(_label(shown, one.arm), _speedup(one), verdict.append(f", {node}" if node else "", "dim"))
+        for comparison in shown.result.comparisons:
+            colour = COLOURS.get(comparison.verdict, "") if comparison.load is None else ""
+            verdict = Text(comparison.words + UNDER_LOAD * (comparison.load is not None), colour)
+            lines.add_row(
+                _label(shown, comparison.arm), _speedup(comparison), verdict.append(f", {node}" if node else "", "dim")
+            )
         if not shown.result.comparisons:
             lines.add_row(_label(shown, study.reference.name), "-", text(messages.NothingComparedWith(node)))
     if entry.nodes > MOST_NODES:
@@ -155,10 +157,10 @@ def _facts(entry: Entry) -> Message:
     run = entry.runs[0]
     study = run.result.study
     reference = study.reference.name if study.view is View.IMAGES else study.reference.profile
-    ended = dict.fromkeys(one.result.ended or text(messages.NotEnded()) for one in entry.runs[:MOST_NODES])
+    ended = dict.fromkeys(recorded.result.ended or text(messages.NotEnded()) for recorded in entry.runs[:MOST_NODES])
     return messages.RunFacts(
         engines=tuple(recorded_runs.engines(study)),
-        trained=execution_context.trained(study),
+        trained=execution_context.trained(study.workloads, study.workload, study.how),
         blocks=run.blocks,
         ended=tuple(ended),
         folder=entry.folder.name,
@@ -176,7 +178,7 @@ def _label(run: RecordedRun, name: str) -> str:
     return harmless(f"{arm.profile} in {where}" if where else arm.name)
 
 
-def _speedup(one: Comparison) -> str:
-    if one.speedup is not None:
-        return f"{one.speedup.ratio:.3f} ({one.speedup.low:.3f}-{one.speedup.high:.3f})"
-    return "-" if one.single_ratio is None else f"{one.single_ratio:.3f}"
+def _speedup(comparison: Comparison) -> str:
+    if comparison.speedup is not None:
+        return f"{comparison.speedup.ratio:.3f} ({comparison.speedup.low:.3f}-{comparison.speedup.high:.3f})"
+    return "-" if comparison.single_ratio is None else f"{comparison.single_ratio:.3f}"

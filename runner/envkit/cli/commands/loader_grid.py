@@ -28,7 +28,7 @@ from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.messages import MissingExtra
 from envkit.rendering import text
-from envkit.report import epoch_ends, grid, pictures, terminal
+from envkit.report import epoch_ends, grid, model, pictures, terminal
 from envkit.worker.workloads import find, loader, loader_epochs
 from envkit.worker.workloads.loader import Settings
 
@@ -77,13 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
     arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
-    asked = measuring_options.study(arguments, f"loader-grid-{Path(profile).stem}", arms, view=View.LOADERS)
-    asked = replace(asked, workload="loader")
+    study = measuring_options.study(arguments, f"loader-grid-{Path(profile).stem}", arms, view=View.LOADERS)
+    study = replace(study, workload="loader")
     if arguments.blocks is None and arguments.budget is None:
         if arguments.half_width is not None:
             raise InputError(OptionAlone("--half-width", "--budget"))
-        asked = asked.with_stopping(blocks=BLOCKS)
-    return measuring.run(asked, how, tell)
+        study = study.with_stopping(blocks=BLOCKS)
+    return measuring.run(study, how, tell)
 
 
 def ends_epochs(arguments: argparse.Namespace) -> bool:
@@ -93,22 +93,22 @@ def ends_epochs(arguments: argparse.Namespace) -> bool:
 def cells(arguments: argparse.Namespace) -> list[Settings]:
     """The grid's cells: without workers nothing is made ahead, and there is one for each size of a batch."""
     usual = (EPOCH_WORKERS, EPOCH_BATCHES) if ends_epochs(arguments) else (WORKERS, BATCHES)
-    found = []
+    settings = []
     for pin in (False, True) if arguments.pin_memory else (False,):
         for workers in arguments.workers or usual[0]:
             for prefetch in (arguments.prefetch or PREFETCH) if workers else (0,):
-                found += [Settings(workers, batch, prefetch, pin) for batch in arguments.batches or usual[1]]
-    return found
+                settings += [Settings(workers, batch, prefetch, pin) for batch in arguments.batches or usual[1]]
+    return settings
 
 
 def workloads(arguments: argparse.Namespace) -> list[str]:
     """Return what is trained, by name: a cell, or one of each start method with workers that stay or don't."""
-    found = cells(arguments)
+    grid_cells = cells(arguments)
     if not ends_epochs(arguments):
-        return [one.workload for one in found]
+        return [cell.workload for cell in grid_cells]
     starts = arguments.start_method or loader_epochs.STARTS
     stay = [PERSISTENT[word] for word in arguments.persistent_workers or PERSISTENT]
-    each = [(one, start, persistent) for one in found for start in starts for persistent in stay]
+    each = [(cell, start, persistent) for cell in grid_cells for start in starts for persistent in stay]
     return [loader_epochs.Settings(*settings).workload for settings in each]
 
 
@@ -129,16 +129,16 @@ def _require(arguments: argparse.Namespace) -> None:
 
 def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -> None:
     """Raise InputError if there are no workers to start, or a sample is shorter than an epoch."""
-    given = EPOCH_OPTIONS[0 if arguments.start_method else 1]
-    if not all(one.workers for one in wanted):
-        raise InputError(no_effect(given, "--workers 0"))
-    for one in wanted:
-        steps, most = loader.PICTURES // one.batch, loader.PICTURES // loader_epochs.LEAST_STEPS
+    option_name = EPOCH_OPTIONS[0 if arguments.start_method else 1]
+    if not all(cell.workers for cell in wanted):
+        raise InputError(no_effect(option_name, "--workers 0"))
+    for cell in wanted:
+        steps, most = loader.PICTURES // cell.batch, loader.PICTURES // loader_epochs.LEAST_STEPS
         if steps < loader_epochs.LEAST_STEPS:
             least = loader_epochs.LEAST_STEPS
-            raise InputError(messages.FewBatchesInEpoch(one.batch, loader.PICTURES, least, given, most))
+            raise InputError(messages.FewBatchesInEpoch(cell.batch, loader.PICTURES, least, option_name, most))
         if arguments.steps and arguments.steps < steps:
-            raise InputError(messages.FewStepsInSample(arguments.steps, one.batch, steps))
+            raise InputError(messages.FewStepsInSample(arguments.steps, cell.batch, steps))
 
 
 def _tell(folder: Path, as_json: bool) -> int:
@@ -153,11 +153,11 @@ def _tell(folder: Path, as_json: bool) -> int:
     else:
         atomic.write(path, drawn, private=True)
     if as_json:
-        found = [*grid.to_json(result), *epoch_ends.to_json(result)]
-        print(json.dumps({"cells": found, "record": str(folder), "picture": drawn and str(path)}))
+        table = [*grid.to_json(result), *epoch_ends.to_json(result)]
+        print(json.dumps({"cells": table, "record": str(folder), "picture": drawn and str(path)}))
     else:
         out = terminal.console()
-        terminal.show(result, str(folder), out)
+        terminal.show(model.report_of(result, str(folder)), out)
         if drawn is not None:
             terminal.item(out, "picture", str(path))
     return MEASURED

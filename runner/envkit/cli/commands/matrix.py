@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
@@ -17,7 +16,7 @@ from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.commands.help_messages import MATRIX
 from envkit.cli.commands.messages import LeftOut, NoneLeft, SameName, SetsNothingHere
@@ -34,6 +33,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.messages import Message
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.rendering import text
@@ -47,7 +47,7 @@ BUDGET_PER_PROFILE_S = 120.0
 
 @dataclass
 class Choice:
-    """Which profiles to measure, and which not."""
+    """The profiles to measure, and the reasons why others are left out."""
 
     # By what the record calls it, as `physical-cores = mine` for those that are measured as one: its name or file as it
     # was given, and what it comes to.
@@ -69,10 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
-    return measure(_asked(arguments), arguments.profile or profile.names(), how)
+    return measure(_study(arguments), arguments.profile or profile.names(), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
     return replace(measuring_options.study(arguments, "matrix", [reference]), nodes=1)
 
@@ -83,17 +83,17 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     names = [name for name in arguments.profile or profile.names() if name != REFERENCE_PROFILE]
     for name in names:
         profile.load(name)
-    asked = submitted.anywhere(arguments, _asked(arguments))
-    requirements.require(asked)
-    if asked.stopping.open_ended and not asked.epochs and not asked.stopping.blocks:
-        asked = asked.with_stopping(budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
+    study = submitted.anywhere(arguments, _study(arguments))
+    requirements.require(study)
+    if study.stopping.open_ended and not study.epochs and not study.stopping.blocks:
+        study = study.with_stopping(budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
     nodelist = submitted.named_nodes(arguments)
-    job = submitted.job(arguments, asked, submitted.of_job(arguments.nodes, nodelist), nodelist)
+    job = submitted.job(arguments, study, submitted.of_job(arguments.nodes, nodelist), nodelist)
     return replace(job, profiles=tuple(submitted.anywhere_named(names)))
 
 
 def _show_nodes(as_json: bool) -> submission.Show:
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         verdict = collect.verdict(folder, settings, results)
         if as_json:
             print(json.dumps(document))
@@ -104,43 +104,43 @@ def _show_nodes(as_json: bool) -> submission.Show:
     return show
 
 
-def measure(asked: Study, named: Sequence[str], how: Invocation) -> int:
-    """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
+def measure(study: Study, named: Sequence[str], how: Invocation) -> int:
+    """Measure all that apply of the profiles ``named``; ``study`` has the reference alone. Returns the exit status."""
     if how.resume is None:
-        _require_early(asked, named, how)
+        _require_early(study, named, how)
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
-        return _try_and_measure(asked, named, how)
+        return _try_and_measure(study, named, how)
 
 
-def _require_early(asked: Study, named: Sequence[str], how: Invocation) -> None:
+def _require_early(study: Study, named: Sequence[str], how: Invocation) -> None:
     """Raise InputError for what can be told wrong before anything starts."""
     loaded = [profile.load(name) for name in dict.fromkeys(named)]
-    if {one.name for one in loaded} <= {REFERENCE_PROFILE}:
+    if {chosen.name for chosen in loaded} <= {REFERENCE_PROFILE}:
         raise InputError(NothingToCompare(REFERENCE_PROFILE))
-    early_checks.require(asked, how.output)
-    early_checks.require_time(asked, 1 + max(1, len(early_checks.applying(loaded))))
+    early_checks.require(study, how.output)
+    early_checks.require_time(study, 1 + max(1, len(early_checks.applying(loaded))))
 
 
-def _try_and_measure(asked: Study, named: Sequence[str], how: Invocation) -> int:
-    """``asked`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
+def _try_and_measure(study: Study, named: Sequence[str], how: Invocation) -> int:
+    """``study`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
-    engine = asked.arms[0].engine
-    prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
-    requirements.require(asked)
-    context = execution_context(asked, [*sorted(prefixes), *requirements.tools(asked.options)])
-    requirements.require_in(context.seen, asked.own_workloads, asked.options)
+    engine = study.arms[0].engine
+    prefixes = {chosen.prefix[0] for chosen in loaded.values() if chosen.prefix}
+    requirements.require(study)
+    context = execution_context(study, [*sorted(prefixes), *requirements.tools(study.options)])
+    requirements.require_in(context.seen, study.own_workloads, study.options)
 
     def require_ranks(environment: Environment) -> None:
         arm = Arm(environment.profile, environment.profile, engine, ranks=own_ranks(environment.ranks))
-        trained = None if asked.user_command else asked.workload
-        requirements.require_shares([arm], trained, asked.options, 1)
-        requirements.require_gpus(context.seen, environment.ranks, asked.options)
+        trained = None if study.user_command else study.workload
+        requirements.require_shares([arm], trained, study.options, 1)
+        requirements.require_gpus(context.seen, environment.ranks, study.options)
 
     inspection = context.seen[engine]["inspection"]
-    choice = choose(loaded, inspection, asked, require_ranks)
+    choice = choose(loaded, inspection, study, require_ranks)
     if how.resume is None:
-        try_once(choice, asked, context, how)
+        try_once(choice, study, context, how)
     else:  # each was tried when the run began
         for name, reason in measuring.recorded_left_out(how.resume).items():
             if choice.measured.pop(name, None):
@@ -149,55 +149,55 @@ def _try_and_measure(asked: Study, named: Sequence[str], how: Invocation) -> int
         print(text(LeftOut(reason, names)), file=sys.stderr)
     if not choice.measured:
         raise InputError(NoneLeft(tuple(choice.left_out)))
-    asked = asked.with_arms(arms_of(choice, engine))
-    if asked.stopping.open_ended and not asked.epochs:
-        asked = asked.with_stopping(budget_s=BUDGET_PER_PROFILE_S * len(asked.arms))
-    return measuring.run_locked(asked, how, left_out=choice.left_out)
+    study = study.with_arms(arms_of(choice, engine))
+    if study.stopping.open_ended and not study.epochs:
+        study = study.with_stopping(budget_s=BUDGET_PER_PROFILE_S * len(study.arms))
+    return measuring.run_locked(study, how, left_out=choice.left_out)
 
 
 def arms_of(choice: Choice, engine: str) -> list[Arm]:
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)]
-    for name, (given, environment) in choice.measured.items():
-        arms.append(Arm(name, given, engine, ranks=own_ranks(environment.ranks)))
+    for name, (name_or_file, environment) in choice.measured.items():
+        arms.append(Arm(name, name_or_file, engine, ranks=own_ranks(environment.ranks)))
     return arms
 
 
 def choose(
     loaded: Mapping[str, Profile],
-    inspection: Mapping[str, Any],
-    asked: Study,
+    inspection: Inspection,
+    study: Study,
     require: Callable[[Environment], None],
 ) -> Choice:
-    """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
+    """Return the profiles that can be measured in the inspected image, of those ``loaded`` by name or file.
 
-    ``require`` raises InputError for one that can't train what is to be trained. Those that come to the same processes
-    here are measured once, under all their names. Raises InputError for two different profiles of one name.
+    ``require`` raises InputError for a profile that can't train the workload. Profiles that set the same here are
+    measured once, under all their names. Raise InputError for two different profiles of one name.
     """
     choice = Choice()
     alike: dict[str, list[str]] = {}
     resolved: dict[str, tuple[str, Environment]] = {}
-    for given, one in loaded.items():
-        if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
-            raise InputError(SameName(given, one.name))
+    for name_or_file, chosen in loaded.items():
+        if chosen.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
+            raise InputError(SameName(name_or_file, chosen.name))
         try:
-            environment = resolve(one, inspection)
+            environment = resolve(chosen, inspection)
             inside = of_rank(inspection, environment.ranks)
-            catalogue.require(environment, inside, asked.allow_unknown)
-            preflight([(environment, inside)], asked.force)
+            catalogue.require(environment, inside, study.allow_unknown)
+            preflight([(environment, inside)], study.force)
             require(environment)
         except InputError as error:
-            choice.left_out[one.name] = why(error)
+            choice.left_out[chosen.name] = why(error)
             continue
         if not environment.variables and not environment.prefix:
-            choice.left_out[one.name] = SetsNothingHere(REFERENCE_PROFILE)
+            choice.left_out[chosen.name] = SetsNothingHere(REFERENCE_PROFILE)
             continue
-        resolved[one.name] = given, environment
-        alike.setdefault(identity(environment), []).append(one.name)
+        resolved[chosen.name] = name_or_file, environment
+        alike.setdefault(identity(environment), []).append(chosen.name)
     choice.measured |= {" = ".join(names): resolved[names[0]] for names in alike.values()}
     return choice
 
 
-def try_once(choice: Choice, asked: Study, context: ExecutionContext, how: Invocation) -> None:
+def try_once(choice: Choice, study: Study, context: ExecutionContext, how: Invocation) -> None:
     """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
 
     It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
@@ -205,8 +205,8 @@ def try_once(choice: Choice, asked: Study, context: ExecutionContext, how: Invoc
     """
     if not choice.measured:
         return
-    engine = asked.arms[0].engine
-    study = located(asked.with_arms(arms_of(choice, engine)), requirements.data(asked).location)
+    engine = study.arms[0].engine
+    study = located(study.with_arms(arms_of(choice, engine)), requirements.data(study).location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(

@@ -256,7 +256,7 @@ class NoiseFound(Note):
 
 
 class NoiseWithin(Note):
-    """Which share of the noise longer samples would reduce, and what to do about it."""
+    """The share of the noise that longer samples would reduce, and what to do about it."""
 
     template = "{share:.0%} of that comes from the steps within samples: {then}"
 

@@ -12,7 +12,6 @@ import shlex
 import statistics
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench.arms import Arm, View
@@ -29,7 +28,7 @@ from envkit.common.folders import short
 from envkit.common.plain_table import plain_table
 from envkit.engines.base import EngineOptions
 from envkit.rendering import text
-from envkit.report import certainty, model, reproduce, terminal
+from envkit.report import certainty, commands, model, terminal, verdict
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.power import POWER, blocks_needed
@@ -64,19 +63,19 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume(arguments.resume, how, partial(_tell, as_json=arguments.json))
     if arguments.blocks and arguments.blocks < LEAST_BLOCKS:
         raise InputError(messages.TooFewBlocksForNoise(arguments.blocks, LEAST_BLOCKS))
-    return measuring.run(_asked(arguments), how, partial(_tell, as_json=arguments.json, given=arguments))
+    return measuring.run(_study(arguments), how, partial(_tell, as_json=arguments.json, options=arguments))
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     """Return what to measure: the baseline and PROFILE in a few blocks, or the baseline twice for three minutes."""
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:
         arms = [Arm(name, profile, engine) for name in (profile, AGAIN)]
         return measuring_options.study(arguments, f"plan-{profile}", arms, view=View.CALIBRATION)
     arms = against_baseline([profile], engine)
-    asked = measuring_options.study(arguments, f"plan-{arms[1].name}", arms)
+    study = measuring_options.study(arguments, f"plan-{arms[1].name}", arms)
     limited = arguments.budget is not None or arguments.half_width is not None
-    return asked if asked.stopping.blocks or limited else asked.with_stopping(blocks=BLOCKS)
+    return study if study.stopping.blocks or limited else study.with_stopping(blocks=BLOCKS)
 
 
 def _same_options(arguments: argparse.Namespace) -> list[str]:
@@ -87,8 +86,8 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
     return words(arguments, ("engine", *EngineOptions.names(), *names))
 
 
-def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) -> int:
-    """Print how long a difference takes to find; ``given`` is None for a run that the record alone goes on with."""
+def _tell(folder: Path, as_json: bool, options: argparse.Namespace | None = None) -> int:
+    """Print how long a difference takes to find; ``options`` is None for a run that the record alone goes on with."""
     measured = read(folder)
     study, result = measured.study, conclude(measured)
     (arm,) = study.compared
@@ -96,15 +95,21 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
     deviation = statistics.stdev(ratios)
     noise = bootstrap(measured.timed_steps(study.reference), measured.timed_steps(arm))
     within = noise.within_share if noise else 0.0
-    needs = _needs(study, deviation, len(ratios), result.seconds_per_block, given or _recorded(result))
+    needs = _needs(study, deviation, len(ratios), result.seconds_per_block, options or _recorded(result))
     if as_json:
-        found = {"deviation": deviation, "blocks": len(ratios), "within_share": within, "chance": POWER, "needs": needs}
+        noise_document = {
+            "deviation": deviation,
+            "blocks": len(ratios),
+            "within_share": within,
+            "chance": POWER,
+            "needs": needs,
+        }
         seconds = {"seconds_per_block": result.seconds_per_block}
-        print(json.dumps({**model.to_json(result, str(folder)), **found, **seconds, "record": str(folder)}))
+        print(json.dumps({**model.to_json(result, str(folder)), **noise_document, **seconds, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
     if study.view is View.CALIBRATION:
-        terminal.headline(result, out)
+        terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.item(out, "floor", certainty.floor(result, len(ratios)))
     terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), result.seconds_per_block))
@@ -113,14 +118,14 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
     out.print()
     figures = ("to find", "blocks", "minutes")
     table = plain_table(figures, right=figures)
-    for one in needs:
-        table.add_row(f"{one['difference']:.0%}", f"{one['blocks']:,}", f"{one['minutes']:,}")
+    for need in needs:
+        table.add_row(f"{need['difference']:.0%}", f"{need['blocks']:,}", f"{need['minutes']:,}")
     out.print(table)
     out.print()
-    for one in needs:
-        terminal.item(out, f"for {one['difference']:.0%}", str(one["command"]), whole=True)
+    for need in needs:
+        terminal.item(out, f"for {need['difference']:.0%}", str(need["command"]), whole=True)
     terminal.item(out, "chance", messages.Chance(POWER, ERROR_RATE))
-    terminal.item(out, "details", reproduce.details(str(short(folder))), whole=True)
+    terminal.item(out, "details", commands.details(str(short(folder))), whole=True)
     return MEASURED
 
 
@@ -132,21 +137,21 @@ def _recorded(result: Result) -> argparse.Namespace:
 
 
 def _needs(
-    study: Study, deviation: float, blocks: int, seconds: float, given: argparse.Namespace
-) -> list[dict[str, Any]]:
+    study: Study, deviation: float, blocks: int, seconds: float, options: argparse.Namespace
+) -> list[dict[str, object]]:
     """Return what it takes to find each of DIFFERENCES (shares) with the chance POWER, and the command for it.
 
     A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
     """
-    needs: list[dict[str, Any]] = []
-    profile = "PROFILE" if study.view is View.CALIBRATION else given.profile
+    needs: list[dict[str, object]] = []
+    profile = "PROFILE" if study.view is View.CALIBRATION else options.profile
     for difference in DIFFERENCES:
         needed = blocks_needed(deviation, blocks, difference)
         minutes = math.ceil(needed * seconds / 60) + 1
         # a margin above the difference would end the run as soon as it is known to be below that margin
         least = min(difference, study.stopping.margin)
         margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
-        own = ["--", *given.user_command] if given.user_command else []
-        command = ["envkit", "bench", profile, *_same_options(given), *margin, "--budget", f"{minutes}m", *own]
+        training = ["--", *options.user_command] if options.user_command else []
+        command = ["envkit", "bench", profile, *_same_options(options), *margin, "--budget", f"{minutes}m", *training]
         needs.append({"difference": difference, "blocks": needed, "minutes": minutes, "command": shlex.join(command)})
     return needs

@@ -156,7 +156,7 @@ class NotReported(Note):
 
 
 class ReadBy(Note):
-    """Which libraries read a variable, each with its versions if not all do."""
+    """The libraries that read a variable, each with its versions if not all do."""
 
     template = "{libraries:list} (in this image: {present:list})"
 

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -40,15 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"envkit: {problem}", file=sys.stderr)
     status = FAILED if bad else MEASURED
     facts = needs.known({**cpu_facts(), "gpus": gpus.look()["usable"]})
-    lacking = {one.name: _lacks(one, facts) for one, _, _ in listed}
+    lacking = {listed_profile.name: _lacks(listed_profile, facts) for listed_profile, _, _ in listed}
     if arguments.json:
         print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))
         return status
     out = terminal.console()
     _show(listed, lacking, out)
-    for one, _, hidden in listed:
+    for listed_profile, _, hidden in listed:
         for file in hidden:
-            terminal.item(out, "note", text(HiddenProfile(one.name, str(file), str(one.path))))
+            terminal.item(out, "note", text(HiddenProfile(listed_profile.name, str(file), str(listed_profile.path))))
     for path in places.passed_over():
         terminal.item(out, "note", text(PassedOver(str(path))))
     return status
@@ -57,36 +56,36 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(listed: Sequence[Listed], lacking: Mapping[str, str | None], out: Console) -> None:
     """Print a line for each profile: first those that apply here, by place, then others by reason."""
     groups: dict[Message | None, list[Profile]] = {}
-    for one, place, _ in sorted(listed, key=lambda entry: lacking[entry[0].name] is not None):
-        why, own = lacking[one.name], place.kind != "shipped"
-        of_place = OfPlace(place.kind, str(place.folder)) if own else None
+    for listed_profile, place, _ in sorted(listed, key=lambda entry: lacking[entry[0].name] is not None):
+        why, is_users = lacking[listed_profile.name], place.kind != "shipped"
+        of_place = OfPlace(place.kind, str(place.folder)) if is_users else None
         title = NotForThisMachine(why) if why else of_place
-        groups.setdefault(title, []).append(one)
-    widest = max(len(one.name) for one, _, _ in listed)
+        groups.setdefault(title, []).append(listed_profile)
+    widest = max(len(listed_profile.name) for listed_profile, _, _ in listed)
     for heading, profiles in groups.items():
         table = plain_table(PROFILE_COLUMNS)
         table.show_header = heading is None
         name, what = table.columns
         name.min_width, name.no_wrap, what.no_wrap = widest, True, True  # a name is to be typed
-        for one in profiles:
-            table.add_row(one.name, one.title)
+        for listed_profile in profiles:
+            table.add_row(listed_profile.name, listed_profile.title)
         if heading is not None:
             out.print()
             out.print(Text(f"{text(heading)}:", "bold"))
         out.print(table)
 
 
-def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:
+def _document(described: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, object]:
     """Return what ``--json`` has of a profile."""
     keys = ("name", "title", "preload", "numerics")
-    where = {"from": place.kind, "file": str(one.path), "hides": [str(file) for file in hidden]}
-    return {**{key: getattr(one, key) for key in keys}, **where}
+    where = {"from": place.kind, "file": str(described.path), "hides": [str(file) for file in hidden]}
+    return {**{key: getattr(described, key) for key in keys}, **where}
 
 
-def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:
+def _lacks(candidate: Profile, facts: Mapping[str, object]) -> str | None:
     """Return why a profile does not apply to this machine, for its own Python; None if it does."""
     try:
-        found = needs.unmet(one.needs, facts)
+        unmet = needs.unmet(candidate.needs, facts)
     except ExpressionError as error:
         return text_of(error)
-    return found and text(found[1])
+    return unmet and text(unmet[1])

@@ -8,17 +8,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from envkit.analysis import recorded_runs
 from envkit.analysis.result import Result, conclude
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.bench.run import Run
-from envkit.cli import redacting
-from envkit.cli.arguments import option
+from envkit.cli.arguments import add_redact_option, option
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras, output
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from envkit.cluster.slurm.collect import NodeResult
     from envkit.cluster.slurm.settings import Settings
 
+Value = TypeVar("Value")
+
 STANDARD_OUTPUT = Path("-")
 
 
@@ -40,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, e.g. results/…-intel-omp")
     parser.add_argument("--details", action="store_true", help="add machine, settings, evidence and commands")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    redacting.add_argument(parser)
+    add_redact_option(parser)
     group = parser.add_argument_group("instead of printing it")
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--png", metavar="FILE", type=Path, help="write the pictures, for a paper")
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(model.to_json(result, named)))
         elif arguments.details or not contents:
-            terminal.show(result, named, terminal.console(), full=arguments.details)
+            terminal.show(model.report_of(result, named, full=arguments.details), terminal.console())
     return MEASURED
 
 
@@ -98,58 +99,66 @@ def _of_submission(arguments: argparse.Namespace) -> int:
         arguments.folder = folder / runs[0]
         status = run(arguments)
         results = collect.collect(folder, settings, None)
-        _tell(_hiding(folder, settings, results)(results) if arguments.redact else results)
+        _tell(_hidden(_redaction(arguments, folder, settings, results), results))
         return status
     for name in ("details", "html", "png", "markdown"):
         if getattr(arguments, name):
             raise InputError(messages.OfOneRun(option(name), str(folder), len(runs), str(folder / runs[0])))
     results = collect.collect(folder, settings, None)
-    hiding = _hiding(folder, settings, results) if arguments.redact else _unchanged
+    redaction = _redaction(arguments, folder, settings, results)
+    shown = _hidden(redaction, results)
     if arguments.json:
-        print(json.dumps(hiding(collect.document(folder, settings, None, results))))
+        print(json.dumps(_hidden(redaction, collect.document(folder, settings, None, results))))
     else:
-        verdict = hiding(collect.verdict(folder, settings, results))
-        table.show(hiding(results), verdict, hiding(folder, "folder"), terminal.console())
-    _tell(hiding(results))
+        verdict = _hidden(redaction, collect.verdict(folder, settings, results))
+        table.show(shown, verdict, _hidden(redaction, folder, "folder"), terminal.console())
+    _tell(shown)
     return MEASURED
 
 
-def _hiding(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> Callable[..., Any]:
-    """Return what replaces the names of a submission."""
-    redaction = Redaction(*settings.nodelist, *(one.name for one in results))
-    for one in results:
-        if one.result is not None:
-            redaction.know_result(one.result, folder)
-    return redaction.value
+def _redaction(
+    arguments: argparse.Namespace, folder: Path, settings: Settings, results: Sequence[NodeResult]
+) -> Redaction | None:
+    """Return the placeholders for the names of a submission; None without --redact."""
+    if not arguments.redact:
+        return None
+    redaction = Redaction(*settings.nodelist, *(node.name for node in results))
+    for node in results:
+        if node.result is not None:
+            redaction.know_result(node.result, folder)
+    return redaction
 
 
-def _unchanged(value: Any, key: str = "") -> Any:
-    return value
+def _hidden(redaction: Redaction | None, value: Value, key: str = "") -> Value:
+    """Return ``value`` with placeholders, unless there is no redaction."""
+    return value if redaction is None else redaction.value(value, key)
 
 
 def _tell(results: Sequence[NodeResult]) -> None:
     """Print what kept nodes from measuring to stderr."""
     from envkit.cluster.slurm import table
 
-    for one in table.problems(results):
-        print(f"envkit: {text(one)}", file=sys.stderr)
+    for problem in table.problems(results):
+        print(f"envkit: {text(problem)}", file=sys.stderr)
 
 
 def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], result: Result) -> dict[Path, bytes]:
     """Return what to write to which file. The modules are imported only when needed: drawing takes a second to load."""
-    found = {}
+    contents = {}
     if arguments.html:
         from envkit.report import html
 
-        found[arguments.html] = encoded(html.page(folder, events, result))
+        contents[arguments.html] = encoded(html.page(folder, events, result))
     if arguments.png:
         from envkit.report import pictures
 
         if not result.samples:
             raise InputError(messages.NothingToDraw(str(arguments.png)))
-        found[arguments.png] = pictures.png(result)
+        contents[arguments.png] = pictures.png(result)
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = encoded(markdown.document(folder, events, result))
-    return found
+        contents[arguments.markdown] = encoded(
+            markdown.document(model.report_of(result, str(folder), events, wide=True))
+        )
+    return contents

@@ -36,7 +36,7 @@ class BaselineIsSynthetic(Note):
 
 
 class BaselineFile(Advice):
-    """Where a baseline is, and what to do with it."""
+    """The file of a baseline, and what to do with it."""
 
     template = "{file} (commit it; later: envkit baseline check {name} PROFILE)"
 

@@ -8,8 +8,8 @@ import json
 from rich.text import Text
 
 from envkit import rendering
-from envkit.cli import resolving_options
 from envkit.cli.commands.profile_messages import RanksOfProfile
+from envkit.cli.execution import resolving
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.printable import harmless
@@ -20,12 +20,12 @@ from envkit.report import terminal
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print the settings as JSON")
-    resolving_options.add_arguments(parser)
+    resolving.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    looked = resolving_options.look(arguments)
-    chosen, environment = looked.profile, looked.environment
+    resolved = resolving.from_options(arguments)
+    chosen, environment = resolved.profile, resolved.environment
     if arguments.json:
         why = {key: getattr(chosen, key) for key in ("reason", "helps", "hurts", "source", "needs")}
         where = {"from": profile.place_of(chosen), "file": str(chosen.path)}
@@ -34,9 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     out = terminal.console()
     out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
     out.print(Text(chosen.reason))
-    for label, told in (("helps", chosen.helps), ("hurts", chosen.hurts)):
-        if told is not None:
-            terminal.item(out, label, told)
+    for label, sentence in (("helps", chosen.helps), ("hurts", chosen.hurts)):
+        if sentence is not None:
+            terminal.item(out, label, sentence)
     if chosen.source is not None:
         out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
     out.print(Text(f"file     {chosen.path}"), soft_wrap=True)

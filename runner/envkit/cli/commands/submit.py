@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.cli import submission
 from envkit.cli.commands.help_messages import SUBMIT
@@ -25,7 +24,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         if arguments.json:
             print(json.dumps(document))
         else:

@@ -9,7 +9,6 @@ import shlex
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import engines
 from envkit.analysis.engine_facts import machine_kind
@@ -22,8 +21,8 @@ from envkit.bench.measure import INTERRUPTED as CUT_SHORT
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
-from envkit.cli.arguments import no_effect
+from envkit.cli import measuring, submission, tune_nodes, tune_options
+from envkit.cli.arguments import is_quiet, no_effect
 from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import NoRoom
@@ -36,8 +35,8 @@ from envkit.messages import Message
 from envkit.profiles import places, profile
 from envkit.rendering import text
 from envkit.report import lines, terminal
+from envkit.report.commands import digest
 from envkit.report.parts import Row
-from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
 from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
@@ -57,10 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
     if arguments.resume is None:
-        asked = _asked(arguments)
-        require_early(asked, arguments.output)
-        if not output_options.is_quiet(arguments):
-            measuring.say_of_shared(asked.study)
+        tuning = _tuning(arguments)
+        require_early(tuning, arguments.output)
+        if not is_quiet(arguments):
+            measuring.say_of_shared(tuning.study)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -72,25 +71,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _start(arguments: argparse.Namespace) -> int:
-    asked, fields, context = _intent(arguments)
-    folder = arguments.output or measuring.new_folder(asked.study.title)
+    tuning, fields, context = _intent(arguments)
+    folder = arguments.output or measuring.new_folder(tuning.study.title)
     with Record.create(folder) as opened:
-        atomic.write(folder / session.SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
+        atomic.write(folder / session.SPACE_FILE, yamlfile.content(Path(tuning.space)), private=True)
         return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments)
 
 
-def _intent(arguments: argparse.Namespace) -> tuple[TuningStudy, dict[str, Any], ExecutionContext]:
+def _intent(arguments: argparse.Namespace) -> tuple[TuningStudy, Event, ExecutionContext]:
     """Return the tuning that the command line asks for, prepared on this machine."""
-    asked = _asked(arguments)
-    return (asked, *first_event(asked))
+    tuning = _tuning(arguments)
+    return (tuning, *first_event(tuning))
 
 
-def _asked(arguments: argparse.Namespace) -> TuningStudy:
+def _tuning(arguments: argparse.Namespace) -> TuningStudy:
     """Return the tuning that the command line asks for. Raise InputError if its profile can't be written."""
-    asked = tune_options.asked(arguments, _default_path())
+    tuning = tune_options.tuning(arguments, _default_path())
     if not arguments.exhaustive:
-        destination.require(Path(asked.profile))
-    return asked
+        destination.require(Path(tuning.profile))
+    return tuning
 
 
 def _resume(arguments: argparse.Namespace) -> int:
@@ -100,11 +99,11 @@ def _resume(arguments: argparse.Namespace) -> int:
     first = record.first(folder, "tune")
     if measuring.is_alone(arguments, first, free=("profile", "details")):
         context, written = _recorded(folder, first, arguments.profile)
-        fields: dict[str, Any] = {}
+        fields: Event = {}
     else:
-        asked, fields, context = _intent(arguments)
+        tuning, fields, context = _intent(arguments)
         require_same_tuning(folder, first, fields, context)
-        written = Path(asked.profile)
+        written = Path(tuning.profile)
     with Record.reopen(folder) as opened:
         events = record.read(folder, "tune")
         measuring.require_unchanged(folder, first, events)
@@ -118,8 +117,8 @@ def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[Execution
     with record.reading(folder):
         study = Study.from_json(first["study"])
         moved = [event for event in record.read(folder, "tune") if event["event"] == "resume"]
-        own = [str(event["profile"]) for event in moved if seal.is_good(event, first[seal.KEY])]
-        places = [first["settings"]["profile"], *own]
+        later_places = [str(event["profile"]) for event in moved if seal.is_good(event, first[seal.KEY])]
+        places = [first["settings"]["profile"], *later_places]
         exhaustive = bool(first["settings"]["blocks"])
     if exhaustive and named:
         raise InputError(no_effect("--profile", "--exhaustive"))
@@ -138,7 +137,7 @@ def _go_on(
 ) -> int:
     """Do what the record lacks, and return the exit status. The profile goes to ``written``, if that is given."""
     as_json = arguments.json
-    tuning = session_of(opened, events, context, output_options.is_quiet(arguments), profile=written)
+    tuning = session_of(opened, events, context, is_quiet(arguments), profile=written)
     try:
         tuning.run_search()
         try:
@@ -156,8 +155,8 @@ def _go_on(
         tuning.record.append("end", reason=FAILED_WORKER)
         # one that never ran will hardly do so when nothing has changed
         went = bool(tuning.store.trials_s_of)
-        then = messages.GoOn(_go_on_with(tuning)) if went else messages.FixAndStart(str(tuning.folder))
-        return end_with(messages.TuningFailed(error.message, then), FAILED, as_json)
+        advice = messages.GoOn(_go_on_with(tuning)) if went else messages.FixAndStart(str(tuning.folder))
+        return end_with(messages.TuningFailed(error.message, advice), FAILED, as_json)
     if reason == CUT_SHORT:
         return _interrupted(tuning, as_json)
     return _concluded(tuning, reason, result, decision, arguments)
@@ -168,7 +167,7 @@ def _concluded(tuning: Session, reason: str, result: Result, decision: Decision,
     store, path = tuning.store, Path(tuning.settings.profile)
     number = tuning.search.best(shipped=True)
     shipped = None if number is None else store.entries[number].title
-    found = conclusion.parameter_importance(tuning.space, store)
+    importance = conclusion.parameter_importance(tuning.space, store)
     untried = tuning.search.untried
     # what had no effect stays in the record, and proves nothing when that goes on
     reason = NOT_IN_EFFECT if result.not_in_effect else reason
@@ -183,13 +182,13 @@ def _concluded(tuning: Session, reason: str, result: Result, decision: Decision,
     # last, as it has the digest of the whole record
     # to read an old one again replaces nothing, and neither does what holds only beside a load
     replaces = decision.is_better and not written_before
-    written = _write(tuning, result, decision, shipped, found, replaces) if ended else None
+    written = _write(tuning, result, decision, shipped, importance, replaces) if ended else None
     go_on = conclusion.way_on(result, messages.GoOn(_go_on_with(tuning)))
     problem = messages.ConfirmationEnded(reason, messages.StartNewTuning() if result.not_in_effect else go_on)
     if arguments.json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
-            **conclusion.to_json(store, tuning.left_out, found),
+            **conclusion.to_json(store, tuning.left_out, importance),
             "best": best, "best_shipped": shipped, "shipped_not_tried": untried,
             "load": decision.load and decision.load.to_json(),
             "versus_best_shipped": versus, "confirmation": result.to_json(),
@@ -200,26 +199,26 @@ def _concluded(tuning: Session, reason: str, result: Result, decision: Decision,
     else:
         out = terminal.console()
         conclusion.show_confirmation(result, decision, shipped, out, untried)
-        conclusion.show_search(store, tuning.left_out, found, out, untried, arguments.details)
+        conclusion.show_search(store, tuning.left_out, importance, out, untried, arguments.details)
         rows = []
         if written:
             rows.append(Row(labels.WRITTEN, conclusion.advice(decision, shipped, path, written), whole=True))
             if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
                 rows += conclusion.usage(tuning.job.study, name, profile.load(str(path)).ranks, tuning.job.kept)
-        terminal.items(out, [*rows, *_places(tuning, result, whole=arguments.details or not ended)])
+        terminal.items(out, [*rows, *_places(tuning, result, full=arguments.details or not ended)])
     if not ended:
         print(f"envkit: {text(problem)}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 
-def _places(tuning: Session, result: Result, whole: bool) -> list[Row]:
+def _places(tuning: Session, result: Result, full: bool) -> list[Row]:
     """Return the rows on the machine, and on how to see the details of the search.
 
-    If the ``whole`` search was shown, or is not complete, they name the details of its confirmation.
+    If the ``full`` search was shown, or is not complete, they name the details of its confirmation.
     """
     more = ["envkit", "tune", "--resume", str(short(tuning.folder)), "--details"]
-    if whole:
+    if full:
         more = ["envkit", "report", str(short(tuning.confirmation)), "--details"]
     command = Row(labels.DETAILS, labels.Command(shlex.join(more)), whole=True)
     return [Row(labels.SYSTEM, lines.system(result)), command]
@@ -230,7 +229,7 @@ def _write(
     result: Result,
     decision: Decision,
     shipped: str | None,
-    found: list[Importance],
+    importance: list[Importance],
     replaces: bool,
 ) -> Written:
     path = Path(tuning.settings.profile)
@@ -248,7 +247,7 @@ def _write(
     source = messages.FromRecord(str(folders[-1] / record.FILE_NAME), digest(tuning.confirmation))
     why = conclusion.reason(decision, tuning.beginning.time, machine, shipped, tuning.search.untried)
     name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(decision.best, REFERENCE_PROFILE)
-    measured = next(one for one in result.measured if one.arm == name)
+    measured = next(arm for arm in result.measured if arm.arm == name)
     evidence = {
         "profile": path.stem,
         "best": decision.recommended,
@@ -260,8 +259,8 @@ def _write(
         "environment": won.environment.to_json(),
         "comparisons": result.to_json()["comparisons"],
         "versus_best_shipped": decision.versus and decision.versus.to_json(),
-        "checks": [asdict(one) for one in measured.checks],
-        "importance": [asdict(one) for one in found],
+        "checks": [asdict(check) for check in measured.checks],
+        "importance": [asdict(parameter) for parameter in importance],
         "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},
     }
     content = profile_file.content(profile_file.explained(made, why, source), path)
@@ -276,13 +275,15 @@ def _write(
 def _ranked(tuning: Session, arguments: argparse.Namespace) -> int:
     """Print the candidates of --exhaustive. Return the exit status."""
     tuning.record.append("end", reason=ENDED[-1])
-    found = conclusion.parameter_importance(tuning.space, tuning.store)
+    importance = conclusion.parameter_importance(tuning.space, tuning.store)
     if arguments.json:
-        print(json.dumps({**conclusion.to_json(tuning.store, tuning.left_out, found), "record": str(tuning.folder)}))
+        print(
+            json.dumps({**conclusion.to_json(tuning.store, tuning.left_out, importance), "record": str(tuning.folder)})
+        )
         return MEASURED
     out = terminal.console()
     conclusion.show_ranking(tuning.store, out)
-    conclusion.show_search(tuning.store, tuning.left_out, found, out, details=arguments.details)
+    conclusion.show_search(tuning.store, tuning.left_out, importance, out, details=arguments.details)
     record_of_it = labels.SeeRanking(str(short(tuning.folder)), session.CHOSEN_FILE)
     terminal.items(out, [Row(labels.RECORD, record_of_it, whole=True)])
     return MEASURED
@@ -294,10 +295,10 @@ def _nothing(tuning: Session, as_json: bool) -> int:
     store = tuning.store
     if store.problems:
         number, problem = next(iter(store.problems.items()))
-        said: Message = messages.AllCandidatesFailed(len(store.problems), store.entries[number].title, problem)
+        message: Message = messages.AllCandidatesFailed(len(store.problems), store.entries[number].title, problem)
     else:
-        said = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
-    return end_with(messages.NoProfileWritten(said, str(tuning.folder)), FAILED, as_json)
+        message = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
+    return end_with(messages.NoProfileWritten(message, str(tuning.folder)), FAILED, as_json)
 
 
 def _interrupted(tuning: Session, as_json: bool) -> int:

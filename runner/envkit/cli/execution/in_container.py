@@ -7,13 +7,14 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.cli import engine_options
 from envkit.cli.execution import resolving
 from envkit.cli.execution.executables import load_messages
 from envkit.cli.execution.on_machine import Start, with_hook
+from envkit.cli.execution.resolving import ResolvedProfile
 from envkit.common.errors import InputError
 from envkit.engines import CONTAINERS, container
 from envkit.engines.base import Launch
@@ -26,32 +27,33 @@ EVIDENCE = "/evidence"
 
 def prepare(
     arguments: argparse.Namespace, command: Sequence[str], passed_on: Mapping[str, str], evidence: str | None
-) -> tuple[dict[str, Any], Start, dict[str, str]]:
-    """Return the environment inside, how ``command`` is started there, and the caller's variables that it is given.
+) -> tuple[ResolvedProfile, Start, dict[str, str]]:
+    """Return the profile resolved inside, how ``command`` is started there, and the caller's variables passed to it.
 
     These are ``passed_on``; and with GPUs (--gpus, or a profile for some), which a container is given all of, those
     that say which are meant. The current folder is mounted under its own name and can be written to, as the calling
     user. Raise InputError if the engine is missing or can't run it.
     """
     engine, inherited = engine_options.engine(arguments)
-    if engine.name not in CONTAINERS:  # the local engine, with options of others: said by now
+    if engine.name not in CONTAINERS:  # the local engine, with options of others, which has been reported
         raise InputError(load_messages().NoContainers(engine.name))
     if shutil.which(engine.name) is None:
         raise InputError(load_messages().EngineMissing(engine.name))
-    environment = resolving.make(arguments.profile, engine, inherited, arguments.allow_unknown)
-    environment["variables"] = variables = preloading(environment["variables"], passed_on)
-    gpus = arguments.gpus or bool(environment["gpus"])
+    resolved = resolving.resolve_inside(engine, inherited, arguments.profile, arguments.allow_unknown)
+    variables = preloading(resolved.environment.variables, passed_on)
+    environment = replace(resolved.environment, variables=variables)
+    gpus = arguments.gpus or bool(environment.gpus)
     chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}
-    given = {**chosen, **passed_on}
-    path = environment.pop(resolving.PYTHON_PATH, None)
+    callers = {**chosen, **passed_on}
+    path = resolved.inspection.get("python_path")
     images = {"PYTHONPATH": path} if path else {}  # which is to stay
-    told = with_hook({**images, **given, **variables}, HOOK, EVIDENCE if evidence else None, variables)
+    observing = with_hook({**images, **callers, **variables}, HOOK, EVIDENCE if evidence else None, variables)
     launch = Launch(
         program=tuple(command),
-        variables={**variables, **told},
-        prefix=tuple(environment["prefix"]),
+        variables={**variables, **observing},
+        prefix=environment.prefix,
         program_folder=str(Path.cwd()),
-        passed_on=given,
+        passed_on=callers,
         gpus=gpus,
     )
     argv = engine.command(launch)
@@ -60,11 +62,12 @@ def prepare(
     mount = [kind.mount, kind.mounted(f"{evidence}:{EVIDENCE}:rw")] if evidence else []
     argv[at:at] = [*_attached(engine.name), *mount]
     executable = shutil.which(argv[0]) or argv[0]  # the engine's own, or one that starts it
-    return environment, Start(executable, argv, kind.callers(launch, os.environ), watched=False), given
+    start = Start(executable, argv, kind.callers(launch, os.environ), watched=False)
+    return replace(resolved, environment=environment), start, callers
 
 
 def _attached(engine: str) -> list[str]:
-    """The options that join the command to this terminal, and have a first process that signals can end.
+    """Return the options that join the command to this terminal, and have a first process that signals can end.
 
     A terminal has one stream for output and errors, so both must go there. In the background nothing may be read.
     """

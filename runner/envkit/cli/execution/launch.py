@@ -56,7 +56,7 @@ def launch(
 
 
 def _has_lost_its_terminal(number: int) -> bool:
-    """Whether a signal of the kernel's is the one that it sends to a session's leader alone."""
+    """Return whether a signal of the kernel is the one that it sends to a session's leader alone."""
     return number == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 

@@ -133,3 +133,18 @@ class ChangedForChildren(ChangedVariables):
         "process {process:d}[ and {more} more] ({argv}) {did}: it keeps the profile's, but processes that it starts "
         "lack it"
     )
+
+
+class OtherMachine(Caution):
+    """A profile won on another kind of machine than this one."""
+
+    template = (
+        "profile '{profile}' won on {cpu} with {usable_cpus:count usable CPU}, and this is {this_cpu} with "
+        "{this_usable_cpus}: it may not help here; measure it with: envkit bench {profile} -- your training"
+    )
+
+    profile: str
+    cpu: str
+    usable_cpus: int
+    this_cpu: str
+    this_usable_cpus: int

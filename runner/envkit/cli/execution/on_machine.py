@@ -6,10 +6,10 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.cli.execution.executables import find, load_messages
 from envkit.common.errors import InputError
+from envkit.profiles.environment import Environment
 from envkit.worker import scratch
 from envkit.worker.performance_variables import asked_for, noted
 
@@ -29,27 +29,27 @@ class Start:
 
 
 def local(
-    environment: Mapping[str, Any], command: Sequence[str], inherited: Mapping[str, str], evidence: str | None
+    environment: Environment, command: Sequence[str], inherited: Mapping[str, str], evidence: str | None
 ) -> Start:
     """Start ``command`` on this machine, with the evidence hook if ``evidence`` names a folder.
 
-    Raises Unusable where the command, or that of the profile's prefix, is none.
+    Raise Unusable if the command, or the profile's prefix, can't be executed.
     """
-    variables = {**inherited, **environment["variables"]}
+    variables = {**inherited, **environment.variables}
     search = variables.get("PATH")
     executable = find(command[0], search)
-    argv = [*environment["prefix"], *command]
-    if environment["prefix"]:
+    argv = [*environment.prefix, *command]
+    if environment.prefix:
         executable = find(argv[0], search)
-    told = with_hook(variables, str(HOOK), evidence, environment["variables"])
-    return Start(executable, argv, {**variables, **told}, watched=True)
+    observing = with_hook(variables, str(HOOK), evidence, environment.variables)
+    return Start(executable, argv, {**variables, **observing}, watched=True)
 
 
 def with_hook(variables: Mapping[str, str], hook: str, evidence: str | None, names: Iterable[str]) -> dict[str, str]:
-    """The variables that put the evidence hook into every Python process; it leaves what it saw in ``evidence``.
+    """Return the variables that put the evidence hook into every Python process; it writes to the folder ``evidence``.
 
-    ``names`` are the profile's variables, of which it is to tell the values: those of sensitive ones it tells anyway,
-    and PYTHONPATH is its own.
+    ``names`` are the profile's variables, whose values it reports. It reports those of sensitive variables anyway, and
+    PYTHONPATH is its own.
     """
     if evidence is None:
         return {}
@@ -61,13 +61,13 @@ def with_hook(variables: Mapping[str, str], hook: str, evidence: str | None, nam
 
 
 def _free_bytes(folder: str) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    file_system = os.statvfs(folder)
+    return file_system.f_bavail * file_system.f_frsize
 
 
 @contextlib.contextmanager
 def evidence_folder(shared: bool) -> Iterator[Path]:
-    """A new folder, gone at the end, which no other user of this machine can enter.
+    """Yield a new folder, which no other user of this machine can enter, and remove it at the end.
 
     A ``shared`` one is for a container, whose processes may be another user's outside. Whoever is inside of the
     container can write there, as the folder itself is mounted; the one around it stays closed.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.checks.effect import shown
 from envkit.checks.finding_messages import Unmet
@@ -34,30 +33,34 @@ NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
 DETAILS = (OfProcess, NotVerified)
 
 
-def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> tuple[list[ProcessEvidence], left.Found]:
+def read(
+    folder: Path, environment: Environment, kept: Mapping[str, str]
+) -> tuple[list[ProcessEvidence], left.Documents[left.EvidenceDocument]]:
     """Every process that left a document in ``folder``, in the order of their numbers, and what else was left there.
 
     ``kept`` are the caller's variables that the command was given although they can change the outcome. Others that a
     process was given on top are the command's own doing (torchrun sets some for its ranks) and are no failure.
     """
-    found = left.evidence(folder, "[0-9]*.json")
+    left_documents = left.evidence(folder, "[0-9]*.json")
     usable = []
-    for one in found.documents:
-        if _can_be_judged(one, environment, kept):
-            usable.append(one)
+    for document in left_documents.documents:
+        if _can_be_judged(document, environment, kept):
+            usable.append(document)
         else:
-            found.leave_out(f"{one['pid']}.json", OtherForm())
-    on_gpus = any_on_gpus(one["evidence"] for one in usable)
-    cpus = most_cpus(one["evidence"] for one in usable)
-    processes = (judged(one, environment, kept, on_gpus, cpus) for one in usable)
-    return sorted(processes, key=lambda one: one.pid), found
+            left_documents.leave_out(f"{document['pid']}.json", OtherForm())
+    on_gpus = any_on_gpus(document["evidence"] for document in usable)
+    cpus = most_cpus(document["evidence"] for document in usable)
+    processes = (judged(document, environment, kept, on_gpus, cpus) for document in usable)
+    return sorted(processes, key=lambda process: process.pid), left_documents
 
 
-def _can_be_judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> bool:
+def _can_be_judged(document: Mapping[str, object], environment: Environment, kept: Mapping[str, str]) -> bool:
     """Return whether a document has what is looked for in it: a program may have written it in the hook's place."""
+    observed = document["evidence"]
+    if not isinstance(observed, dict):
+        return False
     try:
-        seen = [document["evidence"]]
-        verdict(environment, [judged(document, environment, kept, any_on_gpus(seen), most_cpus(seen))])
+        verdict(environment, [judged(document, environment, kept, any_on_gpus([observed]), most_cpus([observed]))])
     except MISFITS:
         return False
     return True
@@ -67,18 +70,18 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
     """Return what to tell the user: one line if all is well."""
     bad = [observed for observed in judged_processes if not observed.holds]
     name, number = environment.profile, len(judged_processes)
-    beside = [*_own(judged_processes), *_changed(judged_processes)]
+    beside = [*_variables_of_command(judged_processes), *_changed(judged_processes)]
     if not bad:
         variables = len(environment.variables.keys() - NOT_COUNTED)
-        keys = dict.fromkeys(one.key for observed in judged_processes for one in observed.checks if one.verified)
+        keys = dict.fromkeys(check.key for observed in judged_processes for check in observed.checks if check.verified)
         unknown = _unverified(judged_processes)
-        found = (InEffectAsFarAsKnown if unknown else InEffect)(name, number, tuple(keys), variables)
-        return [found, *unknown, *beside]
+        result = (InEffectAsFarAsKnown if unknown else InEffect)(name, number, tuple(keys), variables)
+        return [result, *unknown, *beside]
     missed = [
-        OfProcess(Unmet(one.key, shown(one.expected), shown(one.seen)), observed.pid, shorter(observed.argv))
+        OfProcess(Unmet(check.key, shown(check.expected), shown(check.seen)), observed.pid, shorter(observed.argv))
         for observed in bad
-        for one in observed.checks
-        if not one.holds
+        for check in observed.checks
+        if not check.holds
     ]
     found_wrong = NotInEffect(name, len(bad), number) if number > 1 else NotInEffect(name)
     return [found_wrong, *missed, *beside]
@@ -86,11 +89,11 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
 
 def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
     """Return what is expected and could not be told, each once, with the reason of the last process."""
-    unknown = [one for observed in judged_processes for one in observed.checks if not one.verified]
-    return [*{one.key: NotVerified(one.key, shown(one.seen)) for one in unknown}.values()]
+    unknown = [check for observed in judged_processes for check in observed.checks if not check.verified]
+    return [*{check.key: NotVerified(check.key, shown(check.seen)) for check in unknown}.values()]
 
 
-def _own(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
+def _variables_of_command(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
     names = dict.fromkeys(f"{name}={value}" for observed in judged_processes for name, value in observed.own.items())
     return [OwnVariables(tuple(names))] if names else []
 
@@ -101,7 +104,7 @@ def _changed(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
     for observed in judged_processes:
         if observed.changed:
             alike.setdefault(tuple(observed.changed.items()), []).append(observed)
-    found: list[Message] = []
+    messages: list[Message] = []
     for changes, (first, *more) in alike.items():
         did: list[Message] = []
         if removed := tuple(name for name, value in changes if value is None):
@@ -109,5 +112,5 @@ def _changed(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
         did += [SetVariable(name, value) for name, value in changes if value is not None]
         keeps = all(read_at_start(name) for name, _ in changes)
         kind = ChangedForChildren if keeps else ChangedVariables
-        found.append(kind(first.pid, len(more) or None, shorter(first.argv), tuple(did)))
-    return found
+        messages.append(kind(first.pid, len(more) or None, shorter(first.argv), tuple(did)))
+    return messages

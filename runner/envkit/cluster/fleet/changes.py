@@ -22,7 +22,8 @@ from envkit.cluster.fleet.slow import MIN_NODES, Measured, deviation, middle_var
 from envkit.stats.outlying import outlying
 
 if TYPE_CHECKING:
-    import numpy
+    from numpy import bool_, float64
+    from numpy.typing import NDArray
 
 # The share of comparisons in which any node may be named where nothing changed.
 RATE = 0.05
@@ -34,11 +35,11 @@ NO_LIMIT = math.log(1000)
 class Judged:
     """The findings on the nodes of a kind, as arrays in their order: the change as a ratio, with its interval."""
 
-    ratio: numpy.ndarray
-    low: numpy.ndarray
-    high: numpy.ndarray
-    matters: numpy.ndarray  # the whole interval is beyond the margin
-    lies_out: numpy.ndarray  # by more than changes of nodes do that nothing happened to
+    ratio: NDArray[float64]
+    low: NDArray[float64]
+    high: NDArray[float64]
+    matters: NDArray[bool_]  # the whole interval is beyond the margin
+    lies_out: NDArray[bool_]  # by more than changes of nodes do that nothing happened to
     between: float  # the standard deviation of the changes themselves, as a share
     noise: float  # the typical standard error of one, as a share
     allowance: float  # by how much a node may change that is known as well as most, as a share
@@ -62,7 +63,7 @@ def _of_kind(kind: Measured, judged: bool, margin: float, side: float, rate: flo
     reach = -stdtrit(kind.degrees, side) * numpy.sqrt(kind.error**2 + middle_variance(kind))
     low, high = distance - reach, distance + reach
     passes = math.log1p(margin)
-    lies_out: numpy.ndarray = numpy.zeros(len(distance), dtype=bool)
+    lies_out: NDArray[bool_] = numpy.zeros(len(distance), dtype=bool)
     allowance = passes
     if judged:
         scale = numpy.sqrt(between**2 + kind.error**2)

@@ -12,6 +12,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from envkit.cluster.fleet import changes, comparability, slow
 from envkit.cluster.fleet.changes import RATE, Judged
@@ -25,6 +26,10 @@ from envkit.common.messages import About
 from envkit.common.text_enum import TextEnum
 from envkit.messages import Message
 from envkit.stats.outlying import FEWEST
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 
 class ChangeVerdict(TextEnum):
@@ -155,7 +160,7 @@ def _measured(pairs: Sequence[tuple[Node, Node]]) -> tuple[Measured, float]:
     old, new = (slow.measure([pair[place].step_s for pair in pairs]) for place in (0, 1))
     middles = [float(numpy.median(one.centre)) for one in (old, new)]
     centre = (new.centre - middles[1]) - (old.centre - middles[0])
-    squares: list[numpy.ndarray] = [one.error**2 for one in (old, new)]
+    squares: list[NDArray[float64]] = [one.error**2 for one in (old, new)]
     # Satterthwaite's degrees of freedom of a sum
     degrees = sum(squares) ** 2 / sum(square**2 / one.degrees for square, one in zip(squares, (old, new), strict=True))
     alike = max(old.autocorrelation, new.autocorrelation)

@@ -1,18 +1,19 @@
-"""The findings on a fleet, as plain data. Reports only print this."""
+"""The findings on a fleet, as plain data: reports only print this, and scripts get it as a document."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from envkit.cluster.fleet import comparability, differences, reading, slow
 from envkit.cluster.fleet.differences import Fact
 from envkit.cluster.fleet.messages import NoUsableNode
 from envkit.cluster.fleet.node import LeftOut, Node
-from envkit.cluster.fleet.slow import Judged, Spread
+from envkit.cluster.fleet.slow import ERROR_RATE, Judged, Spread
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.common.text_enum import TextEnum
@@ -44,6 +45,23 @@ class FleetResult:
     clock: float | None  # the same
     unusual: list[tuple[str, str, str]]  # in what it differs from most: name, own, theirs; empty where ok
 
+    def to_json(self) -> dict[str, object]:
+        """Return the result as plain data. ``ratio`` is the node's time over that of the middle node of its kind."""
+        return {
+            "node": self.node.name,
+            "verdict": str(self.verdict),
+            "ratio": self.ratio,
+            "low": self.low,
+            "high": self.high if math.isfinite(self.high) else None,  # JSON has no infinity
+            "samples": len(self.node.step_s),
+            "samples_with_interference": self.node.samples_with_interference,
+            "finished": self.node.finished,
+            "began": self.node.began,
+            "reference_kernel_ratio": self.reference_kernel,
+            "clock_ratio": self.clock,
+            "unusual": [{"fact": name, "value": value, "most": usual} for name, value, usual in self.unusual],
+        }
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -54,6 +72,20 @@ class Kind:
     judged: bool
     results: list[FleetResult]
     differences: list[Fact]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the nodes of the kind as plain data. Times are in seconds."""
+        return {
+            "kind": self.name,
+            "judged": self.judged,
+            **asdict(self.spread),
+            "quantiles": {f"{share:g}": ratio for share, ratio in self.spread.quantiles.items()},
+            "nodes": [result.to_json() for result in self.results],
+            "differences": [
+                {"fact": fact.name, "values": [{**asdict(value), "shared": value.shared} for value in fact.values]}
+                for fact in self.differences
+            ],
+        }
 
 
 @dataclass(frozen=True)
@@ -91,6 +123,24 @@ class Fleet:
     def middle(self) -> float:
         """When the middle node began, in seconds since 1970."""
         return statistics.median(one.node.began for one in self.results)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many nodes there are by verdict, and how many were left out."""
+        return {**{str(verdict): len(self.of(verdict)) for verdict in NodeVerdict}, "left out": len(self.left_out)}
+
+    def to_json(self) -> dict[str, object]:
+        """Return the findings as plain data, with every node. Shares are of 1, times in seconds."""
+        return {
+            "place": self.place,
+            "profiles": self.profiles,
+            "workloads": self.workloads,
+            "margin": self.margin,
+            "false_alarms_at_most": ERROR_RATE,
+            "interval_miss_per_side": self.side,
+            "nodes_by_verdict": self.counts(),
+            "kinds": [kind.to_json() for kind in self.kinds],
+            "left_out": [node.to_json() for node in self.left_out],
+        }
 
 
 def find(place: Path, profile: str | None, margin: float, asked: Sequence[str] = ()) -> Fleet:

@@ -11,21 +11,21 @@ MOST, WAS = "most:", "was"
 
 GIVE_NODES = "give a folder with a folder per node"
 GIVE_REPORT = "give a fleet's folder, or its report"
-# What a report of an earlier fleet must have, by kind of value.
+# The form of the parts of a fleet's report.
+LIST, SOME_NODES, ENTRY, TEXT = "a list", "a list with a node", "an entry with the keys of a report", "a text"
+# The form of the fields of its entries, by their names: all others are a TEXT.
 EXPECTED = {
-    "list": "a list",
-    "nodes": "a list with a node",
-    "keys": "an entry with the keys of a report",
-    "text": "a text",
-    "texts": "texts by name",
-    "reason": "a text, or a message of this version of envkit",
-    "digest": "a text, or null",
-    "time": "a number above 0, or null",
-    "times": "a list of times above 0, in seconds",
-    "bytes": "a whole number, or null",
+    "must_agree": "texts by name",
+    "facts": "texts by name",
+    "memory_bytes": "a whole number, or null",
     "began": "a time in seconds since 1970",
-    "flag": "true or false",
-    "samples": "a number of samples",
+    "finished": "true or false",
+    "step_s": "a list of times above 0, in seconds",
+    "samples_with_interference": "a number of samples",
+    "reference_kernel_s": "a number above 0, or null",
+    "reference_kernel_digest": "a text, or null",
+    "clock_mhz": "a number above 0, or null",
+    "reason": "a text, or a message of this version of envkit",
 }
 
 
@@ -97,7 +97,7 @@ class NodeTwice(Message):
 
 
 class WrongValue(Message):
-    """A value of a report is of another kind. ``expected`` is one of ``EXPECTED``."""
+    """A value of a report is of another kind. ``expected`` is one of the forms above."""
 
     template = "{place}: is not {expected}"
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.cluster.fleet.findings import Fleet, FleetResult, NodeVerdict
 from envkit.cluster.fleet.report_messages import LEGEND, MORE_TIME, BeyondTheEnds
 from envkit.rendering import text
 from envkit.report.pictures import NARROW, WIDE, style
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+    from numpy import float64
+    from numpy.typing import NDArray
 
 BINS_WIDE, BINS_NARROW = 80, 36
 # The axis ends with all but this share of the nodes at either end; what is beyond is counted in words.
@@ -33,7 +39,7 @@ def intervals(fleet: Fleet, narrow: bool, alternative: str) -> str:
         return style.to_svg(figure, f"intervals-{'narrow' if narrow else 'wide'}", alternative)
 
 
-def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
+def _draw_spread(area: Figure, fleet: Fleet, narrow: bool) -> None:
     import numpy
     from matplotlib.ticker import FuncFormatter
 
@@ -45,8 +51,10 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     low, high = (float(end) for end in numpy.quantile(everything, (OUTERMOST, 1 - OUTERMOST)))
     low, high = min(low, -allowed), max(high, 1.5 * allowed)
     edges = numpy.linspace(low, high, (BINS_NARROW if narrow else BINS_WIDE) + 1)
-    colours = {"color": [style.NEITHER, style.WORSE], "label": [LEGEND["others"], LEGEND["slow"]]}
-    axes.hist([others, slow], bins=edges, stacked=True, linewidth=0, **colours)
+    axes.hist(
+        [others, slow], bins=edges, stacked=True, linewidth=0,
+        color=[style.NEITHER, style.WORSE], label=[LEGEND["others"], LEGEND["slow"]],
+    )  # fmt: skip
     axes.set_xlim(low, high)
     axes.set_yscale("symlog", linthresh=10)  # three slow nodes are to be seen beside thousands
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -60,7 +68,7 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     style.legend(area, _handles(), narrow)
 
 
-def _handles() -> list[Any]:
+def _handles() -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -71,14 +79,14 @@ def _handles() -> list[Any]:
     ]
 
 
-def _more(results: Sequence[FleetResult]) -> Any:
+def _more(results: Sequence[FleetResult]) -> NDArray[float64]:
     """How much more time than the middle node, in percent."""
     import numpy
 
     return 100 * (numpy.array([one.ratio for one in results]) - 1)
 
 
-def _draw_intervals(area: Any, slow: Sequence[FleetResult], narrow: bool) -> None:
+def _draw_intervals(area: Figure, slow: Sequence[FleetResult], narrow: bool) -> None:
     axes = area.subplots()
     ends = [value for one in slow for value in (one.low, one.high) if math.isfinite(value)]
     for row, one in enumerate(slow):
@@ -86,9 +94,10 @@ def _draw_intervals(area: Any, slow: Sequence[FleetResult], narrow: bool) -> Non
         axes.plot([low, high], [row, row], color=style.WORSE, linewidth=2, solid_capstyle="butt")
         axes.plot(100 * (one.ratio - 1), row, "s", color=style.WORSE, markersize=4.5, markeredgewidth=0)
         if narrow:  # the line at 0 may go through it
-            looks = {"size": 9, "bbox": {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}}
             side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
-            axes.text(0, row - 0.3, style.short(one.node.name), transform=side, va="center", ha="left", **looks)
+            paper = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}
+            name = style.short(one.node.name)
+            axes.text(0, row - 0.3, name, transform=side, va="center", ha="left", size=9, bbox=paper)
     axes.axvline(0, color=style.INK, linewidth=1)
     axes.set_ylim(len(slow) - 0.4, -0.8)
     axes.set_yticks([] if narrow else range(len(slow)), [] if narrow else [style.short(one.node.name) for one in slow])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.diff import Change, ChangeVerdict, Diff, KindDiff
 from envkit.cluster.fleet.findings import Fleet, FleetResult, Kind, NodeVerdict
 from envkit.cluster.fleet.report_messages import HELP
@@ -69,8 +68,7 @@ def render_changes(diff: Diff) -> bytes:
 
 
 def _lines(fleet: Fleet) -> Iterator[str]:
-    counts = {**sentences.verdict_counts(fleet), "left out": len(fleet.left_out)}
-    yield from _gauge("envkit_fleet_nodes", _by_verdict(counts))
+    yield from _gauge("envkit_fleet_nodes", _by_verdict(fleet.counts()))
     for name, of_kind in OF_KINDS.items():
         yield from _gauge(name, [({"kind": kind.name}, of_kind(kind)) for kind in fleet.kinds])
     labels = [{"node": one.node.name, "profile": one.node.profile, "kind": one.node.kind} for one in fleet.results]

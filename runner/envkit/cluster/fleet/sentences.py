@@ -140,11 +140,6 @@ def percent(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.1f}%"
 
 
-def verdict_counts(fleet: Fleet) -> dict[str, int]:
-    """Return how many nodes have which verdict."""
-    return {str(verdict): len(fleet.of(verdict)) for verdict in NodeVerdict}
-
-
 def _names(results: Sequence[FleetResult]) -> messages.Names:
     """Return the names of the first few nodes, and how many more there are."""
     more = len(results) - MOST_NAMES

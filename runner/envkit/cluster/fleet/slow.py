@@ -35,7 +35,8 @@ from envkit.stats.moderated import NORMAL_DEVIATION, moderated
 from envkit.stats.trimmed import autocorrelation, trimmed
 
 if TYPE_CHECKING:
-    import numpy
+    from numpy import bool_, float64
+    from numpy.typing import NDArray
 
 # The share of the nodes called slow that may be wrong.
 ERROR_RATE = 0.01
@@ -54,9 +55,9 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 class Measured:
     """The nodes of one kind, as arrays in their order, of logarithms of seconds."""
 
-    centre: numpy.ndarray
-    error: numpy.ndarray  # the standard error of the centre
-    degrees: numpy.ndarray  # of freedom, that this has
+    centre: NDArray[float64]
+    error: NDArray[float64]  # the standard error of the centre
+    degrees: NDArray[float64]  # of freedom, that this has
     autocorrelation: float  # how alike neighbouring samples were, from 0 to 0.9
 
 
@@ -79,10 +80,10 @@ class Judged:
     """The findings on the nodes of a kind, as arrays in their order: time over the middle node's, with intervals."""
 
     spread: Spread
-    ratio: numpy.ndarray
-    low: numpy.ndarray
-    high: numpy.ndarray
-    slow: numpy.ndarray  # whether the whole interval is beyond the allowance
+    ratio: NDArray[float64]
+    low: NDArray[float64]
+    high: NDArray[float64]
+    slow: NDArray[bool_]  # whether the whole interval is beyond the allowance
     judged: bool  # False where there are too few nodes: then none is slow
 
 
@@ -131,7 +132,7 @@ def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float
         distance = kind.centre - numpy.median(kind.centre)
         reach = -stdtrit(kind.degrees, side) * error
         low, high = numpy.exp(distance - reach), numpy.exp(distance + reach)
-        slow: numpy.ndarray = numpy.zeros(len(distance), dtype=bool)
+        slow: NDArray[bool_] = numpy.zeros(len(distance), dtype=bool)
         if judged:  # the same as being believed: the interval has the test's own level
             slow = low > 1 + spread.allowance
         found.append(Judged(spread, numpy.exp(distance), low, high, slow, judged))
@@ -169,7 +170,7 @@ def _spread(kind: Measured, margin: float) -> Spread:
     )
 
 
-def deviation(distance: numpy.ndarray) -> float:
+def deviation(distance: NDArray[float64]) -> float:
     """The standard deviation about 0, from the median deviation: up to half of the nodes may be anything."""
     import numpy
 

@@ -155,7 +155,9 @@ def _measured(settings: Settings, ended: str, result: Result | None) -> tuple[st
         compared = [arm.name for arm in settings.study.arms[1:]]
         return NOT_IN_EFFECT, NotInEffect(tuple(missed or compared))
     if result is not None and result.not_reached:
-        return NOT_REACHED, Clauses(tuple(learning.never(result, one) for one in result.not_reached))
+        return NOT_REACHED, Clauses(
+            tuple(learning.never(one, str(result.study.until), result.study.epochs) for one in result.not_reached)
+        )
     return DONE, None
 
 

@@ -6,15 +6,15 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.record import CONFIRMATION
 from envkit.bench.study import Study, require_workloads
 from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
-from envkit.common import atomic, documents, files
+from envkit.common import atomic, codec, documents, files
 from envkit.common.errors import InputError
+from envkit.common.file_messages import OtherType
 from envkit.common.messages import OtherSchema
 from envkit.messages import message_of
 from envkit.tuning.study import TuningStudy
@@ -83,17 +83,20 @@ class Settings:
         return hashlib.sha256(json.dumps(what, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> Settings:
+    def from_json(document: Mapping[str, object]) -> Settings:
         """Parse a document. Raise ValueError, TypeError or KeyError if it is invalid."""
         if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
             raise ValueError(f"id={document.get('id')!r}")
-        lists = {name: tuple(document[name]) for name in ("nodelist", "options", "profiles")}
-        tuning, study = document["tuning"], Study.from_json(document["study"])
-        require_workloads(study)
-        return Settings(**{
-            **document, **lists, "study": study,
-            "tuning": TuningStudy.from_json(tuning) if tuning else None,
-        })  # fmt: skip
+        names = {field.name for field in fields(Settings)}
+        if unknown := document.keys() ^ names:
+            raise codec.Misfit(OtherType(min(unknown)))
+        study, tuning = document["study"], document["tuning"]
+        if not isinstance(study, Mapping) or not isinstance(tuning, Mapping | None):
+            raise codec.Misfit(OtherType("tuning" if isinstance(study, Mapping) else "study"))
+        parsed = Study.from_json(study)
+        require_workloads(parsed)
+        typed = {"study": parsed, "tuning": TuningStudy.from_json(tuning) if tuning else None}
+        return codec.parse({**document, **typed}, Settings)
 
     def write(self, folder: Path) -> None:
         """Write the file that the nodes read."""

@@ -16,7 +16,7 @@ from envkit.cluster.type_verdict import TypeVerdict
 from envkit.cluster.type_wording import alike, report
 from envkit.common.folders import short
 from envkit.common.plain_table import plain_table
-from envkit.report import tables, terminal
+from envkit.report import model, tables, terminal
 
 # So many nodes are named; of more there is the number.
 NAMED = 4
@@ -37,7 +37,7 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
         out.print()
     failed = [(one.result, one.name) for one in results if one.state == WORKER_FAILED and one.result]
     for result, name in failed[:NAMED]:
-        terminal.failures(result, out, name)
+        terminal.items(out, model.failures(result.failures, name))
     found = [one.result.comparisons for one in results if one.result]
     if sum(any(one.speedup for one in of_node) for of_node in found) > 1:
         terminal.item(out, "errors", IntervalsOfNodes())
@@ -58,13 +58,15 @@ def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
         return []
     reference = result.study.reference.name
     rows = []
-    for name, cells in zip(ranking.order(result), tables.ranked(result), strict=True):
+    for name, cells in zip(
+        ranking.order(result.comparisons, result.study.arms, result.study.view), tables.ranked(result), strict=True
+    ):
         if name != reference or not result.comparisons:
             profile, speedup, interval, verdict, time = cells
             samples = sum(sample.arm == name for sample in result.samples)
             said = verdict if one.settled else one.state
             row = [one.name, profile, str(samples), speedup, interval, said, time]
-            rows.append((row, ranking.weight(result, name)))
+            rows.append((row, ranking.weight(result.comparisons, name)))
     return rows
 
 

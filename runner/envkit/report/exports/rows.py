@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics as basic
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.analysis.gpu_readings import nccl_of
@@ -53,7 +53,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
                 "seconds": sample.seconds,
                 "mean_step_s": basic.fmean(sample.step_s),
                 "median_step_s": basic.median(sample.step_s),
-                "in_effect": all(one.holds for one in sample.checks),
+                "in_effect": all(check.holds for check in sample.checks),
                 "interference": "; ".join(map(text, interference_in(sample.usage, sample.seconds))),
                 "peak_memory_bytes": sample.peak_memory_bytes,
                 "padding_bytes": sample.padding_bytes,
@@ -72,7 +72,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
 
 def _nccl(sample: Sample) -> Row:
     """Return what NCCL chose, of a sample with a log of it."""
-    log = nccl_of(sample)
+    log: Mapping[str, object] | None = nccl_of(sample)
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
 
 
@@ -81,7 +81,7 @@ def _learning(sample: Sample, study: Study) -> Row:
     curve = sample.curve
     if not curve:
         return {}
-    target = target_of(study)
+    target = target_of(study.until)
     found: Row = {"time_to_target_s": time_to(target, curve)} if target else {}
     for number, (epoch, seconds) in enumerate(zip(curve, training_s(curve), strict=True), start=1):
         figures = {name.replace(" ", "_"): value for name, value in (epoch.quality or {}).items()}
@@ -93,9 +93,9 @@ def _learning(sample: Sample, study: Study) -> Row:
 def _exchanged(sample: Sample, ranks: int) -> Row:
     """For each size of an all-reduce how long one took, and its bus bandwidth."""
     found: Row = {}
-    for one in exchanged([sample], ranks):
-        name = f"all_reduce_{one.size_bytes}"
-        found |= {f"{name}_s": one.seconds, f"{name}_bus_bytes_per_s": one.bus_bytes_per_s}
+    for exchange in exchanged([sample], ranks):
+        name = f"all_reduce_{exchange.size_bytes}"
+        found |= {f"{name}_s": exchange.seconds, f"{name}_bus_bytes_per_s": exchange.bus_bytes_per_s}
     return found
 
 
@@ -108,7 +108,7 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     run = Run.parse(events)
     result = conclude(run)
     compared = {one.arm: one for one in result.comparisons}
-    scaling = {one.arm: one for one in result.scaling}
+    scaling = {scaled.arm: scaled for scaled in result.scaling}
     rows = []
     for measured in result.measured:
         arm, comparison = result.study.arm(measured.arm), compared.get(measured.arm)

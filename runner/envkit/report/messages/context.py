@@ -165,16 +165,16 @@ class Machine(Note):
 class OperatingSystem(Note):
     template = "{distribution}, Linux {kernel}, {libc}"
 
-    distribution: str
+    distribution: str | None
     kernel: str
-    libc: str
+    libc: str | None
 
 
 class Memory(Note):
     template = "{bytes:size}, transparent huge pages {huge_pages}"
 
     bytes: int
-    huge_pages: str
+    huge_pages: str | None
 
 
 class Engine(Note):
@@ -185,7 +185,7 @@ class Engine(Note):
     image: str
     digest: str | None
     python: str
-    torch: str
+    torch: str | None
 
 
 # --- reproduction ---

@@ -274,7 +274,7 @@ class Torch(Note):
 
     template = "[{engine} with ]torch {version}"
 
-    version: str
+    version: str | None
     engine: str | None = None
 
 

@@ -64,7 +64,7 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
     style.name_rows(axes, arms, narrow)
     unit = messages.StepMs(result.study.step_name, "logarithmic" if logarithmic else None)
-    style.name_axis(axes, (unit, scaling.steps(result.study)), narrow)
+    style.name_axis(axes, (unit, scaling.steps(bool(result.study.at_once), result.study.weak_ranks)), narrow)
     style.legend(area, _handles(), narrow)
 
 

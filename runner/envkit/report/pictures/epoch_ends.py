@@ -35,7 +35,7 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     ratios = [FRAME + ROW * len(group.cells) for group in groups]
     places = area.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=ratios).flat
     for axes, group in zip(places, groups, strict=True):
-        names = [f"{one.settings.start}, {one.kind}" for one in group.cells]
+        names = [f"{cell.settings.start}, {cell.kind}" for cell in group.cells]
         for row, (one, name) in enumerate(zip(group.cells, names, strict=True)):
             colour = COLOURS[one.settings.persistent]
             axes.barh(row, one.begin_s, height=0.6, color=colour)

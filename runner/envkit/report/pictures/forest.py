@@ -30,7 +30,7 @@ def missing(result: Result) -> str | None:
         return messages.NO_COMPARISON
     if result.study.one_run_each:
         return messages.ONE_RUN_EACH
-    if not any(one.speedup for one in result.comparisons):
+    if not any(comparison.speedup for comparison in result.comparisons):
         return messages.NO_INTERVAL
     return None
 
@@ -45,17 +45,19 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     low, high = _limits(result)
     room = math.log(high / low) * 0.04
     style.log_axis(axes.xaxis, low * math.exp(-room), high * math.exp(room), 5 if narrow else 8)
-    compared = ranking.ranked(result)
+    compared = ranking.ranked(result.comparisons, result.study.view)
     rows = len(compared)
     axes.set_ylim(rows - 0.5, -0.75 if narrow else -0.5)
     for row, one in enumerate(compared):
         _row(axes, row, one, colours[one.arm])
         _label(axes, row, one, colours[one.arm], narrow)
-    style.name_rows(axes, [one.arm for one in compared], narrow)
+    style.name_rows(axes, [comparison.arm for comparison in compared], narrow)
     study = result.study
     reference = style.short(study.reference.profile if study.view is View.WORKLOADS else study.reference.name)
-    unit = messages.TimeOver(reference, tables.header(result)[0])
-    style.name_axis(axes, (unit, *_other_references(study), scaling.steps(study)), narrow)
+    unit = messages.TimeOver(reference, tables.first_column(study.view, result.engines))
+    style.name_axis(
+        axes, (unit, *_other_references(study), scaling.steps(bool(study.at_once), study.weak_ranks)), narrow
+    )
     for side_name, side, away in (
         ("← slower", "right", -6),
         ("faster →", "left", 6),
@@ -71,45 +73,47 @@ def _other_references(study: Study) -> list[Message]:
         return []
     names = {study.reference_of(arm).name for arm in study.compared} - {study.reference.name}
     whole = [messages.WithoutOver(style.short(study.whole.name))] if study.whole.name in names else []
-    libraries = {one.needs for one in study.ablated if one.beside in names and one.needs is not None}
+    libraries = {setting.needs for setting in study.ablated if setting.beside in names and setting.needs is not None}
     return [*whole, *map(messages.LibraryOver, sorted(libraries))]
 
 
 def _intervals(result: Result) -> Iterator[Speedup]:
-    for one in result.comparisons:
-        yield from (found for found in (one.speedup, one.without_interference) if found is not None)
+    for comparison in result.comparisons:
+        yield from (speedup for speedup in (comparison.speedup, comparison.without_interference) if speedup is not None)
 
 
 def _floor(result: Result) -> float | None:
-    return judgement.noise_floor(result, max(one.speedup.blocks for one in result.comparisons if one.speedup))
+    return judgement.noise_floor(
+        result, max(comparison.speedup.blocks for comparison in result.comparisons if comparison.speedup)
+    )
 
 
 def _limits(result: Result) -> tuple[float, float]:
     shares = [result.study.stopping.margin, _floor(result) or 0.0]
-    ends = [(found.low, found.high) for found in _intervals(result)]
+    ends = [(speedup.low, speedup.high) for speedup in _intervals(result)]
     ends += [(1 / (1 + share), 1 + share) for share in shares]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _row(axes: Axes, row: int, one: Comparison, colour: str) -> None:
-    rest = one.without_interference
-    for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (rest, 0.26, 1.4, 4.0, 0.45)):
-        if found is not None:
-            axes.plot([found.low, found.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
+def _row(axes: Axes, row: int, comparison: Comparison, colour: str) -> None:
+    quiet = comparison.without_interference
+    for speedup, down, width, size, faint in ((comparison.speedup, 0.0, 2.0, 5.5, 1.0), (quiet, 0.26, 1.4, 4.0, 0.45)):
+        if speedup is not None:
+            axes.plot([speedup.low, speedup.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
                       solid_capstyle="butt")  # fmt: skip
-            axes.plot(found.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
+            axes.plot(speedup.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
 
 
-def _label(axes: Axes, row: int, one: Comparison, colour: str, narrow: bool) -> None:
+def _label(axes: Axes, row: int, comparison: Comparison, colour: str, narrow: bool) -> None:
     """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
-    found = one.speedup
-    figures = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
+    speedup = comparison.speedup
+    figures = f"{speedup.ratio:.3f} ({speedup.low:.3f} to {speedup.high:.3f})" if speedup else comparison.words.lower()
     box: dict[str, object] = {
         "facecolor": style.PAPER,
         "edgecolor": "none",
         "pad": 1.0,
     }  # the line at 1 may go through it
-    style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, box)
+    style.label(axes, row, comparison.arm, figures, colour if speedup else style.SOFT, narrow, 0.24, box)
 
 
 def _background(axes: Axes, result: Result) -> list[Artist]:
@@ -127,7 +131,7 @@ def _background(axes: Axes, result: Result) -> list[Artist]:
 def _handles(result: Result) -> list[Line2D]:
     looks: dict[str, object] = {"color": style.INK, "marker": "s"}
     handles = [style.handle(text(messages.IntervalOfSpeedup(1 - ERROR_RATE)), **looks, linewidth=2, markersize=5.5)]
-    if any(one.without_interference for one in result.comparisons):
+    if any(comparison.without_interference for comparison in result.comparisons):
         looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}
         handles.append(style.handle(headings.SAME_WITHOUT_DISTURBED, **looks))
     return handles

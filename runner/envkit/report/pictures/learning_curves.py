@@ -36,7 +36,7 @@ def height(result: Result, narrow: bool) -> float:
 
 def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     colours, metrics = style.colours(result), _metrics(result)
-    longest_s = max(one.epochs[-1].training_s for one in result.learning)
+    longest_s = max(curve.epochs[-1].training_s for curve in result.learning)
     unit, seconds = ("minutes", 60.0) if longest_s > LONG_S else ("seconds", 1.0)
     grid = area.subplots(len(metrics), 1, sharex=True, squeeze=False).flat
     for metric, axes in zip(metrics, grid, strict=True):
@@ -55,19 +55,19 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
 
 def _metrics(result: Result) -> list[str]:
     """The loss, where one is known, and all figures."""
-    epochs = [epoch for one in result.learning for epoch in one.epochs]
+    epochs = [epoch for curve in result.learning for epoch in curve.epochs]
     losses = [LOSS] if any(epoch.loss is not None for epoch in epochs) else []
     return [*losses, *dict.fromkeys(name for epoch in epochs for name in epoch.quality)]
 
 
 def _names(result: Result) -> list[str]:
-    return [one.arm for one in result.learning] + ([result.study.until] if result.study.until else [])
+    return [curve.arm for curve in result.learning] + ([result.study.until] if result.study.until else [])
 
 
-def _points(one: LearningCurve, metric: str, seconds: float) -> tuple[list[float], list[float]]:
+def _points(curve: LearningCurve, metric: str, seconds: float) -> tuple[list[float], list[float]]:
     """Times, in units of so many ``seconds``, and values."""
     values = [(epoch.training_s / seconds, epoch.loss if metric == LOSS else epoch.quality.get(metric))
-              for epoch in one.epochs]  # fmt: skip
+              for epoch in curve.epochs]  # fmt: skip
     known = [(at, value) for at, value in values if value is not None]
     return [at for at, _ in known], [value for _, value in known]
 
@@ -84,7 +84,7 @@ def _percentages(axes: Axes, metric: str) -> None:
 
 
 def _draw_target(axes: Axes, result: Result, metric: str) -> None:
-    target = target_of(result.study)
+    target = target_of(result.study.until)
     if target is not None and target.metric == metric:
         axes.axhline(target.value, color=style.SOFT, linewidth=1, linestyle=":")
 

@@ -15,7 +15,8 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from envkit.analysis.result import Result
@@ -86,7 +87,7 @@ def matplotlib_figure(size: tuple[float, float]) -> Iterator[Figure]:
         yield Figure(figsize=size, layout="constrained")
 
 
-def _imported() -> Any:
+def _imported() -> ModuleType:
     """matplotlib, without a word of its font cache, and whatever backend is asked for: a Figure needs no display."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     asked_for = os.environ.pop("MPLBACKEND", None)  # an unknown one would be refused
@@ -126,8 +127,8 @@ def standalone(element: str, theme: str) -> str:
 def colours(result: Result) -> dict[str, str]:
     """Each arm's colour, by what was found of it."""
     meaning = {Verdict.FASTER: BETTER, Verdict.SLOWER: WORSE}
-    found = {one.arm: meaning.get(one.verdict, NEITHER) for one in result.comparisons}
-    return {arm.name: found.get(arm.name, REFERENCE) for arm in result.study.arms}
+    values = {comparison.arm: meaning.get(comparison.verdict, NEITHER) for comparison in result.comparisons}
+    return {arm.name: values.get(arm.name, REFERENCE) for arm in result.study.arms}
 
 
 def measured(result: Result) -> list[str]:

@@ -49,7 +49,7 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     at = [sample.began_s / 60 for sample in samples]
     span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
     grid = area.subplots(rows, columns, sharex=True, squeeze=False)
-    steps = scaling.steps(result.study)
+    steps = scaling.steps(bool(result.study.at_once), result.study.weak_ranks)
     for number, axes in enumerate(grid.T.flat):
         if number >= len(arms):
             axes.set_visible(False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from envkit.worker.evidence import (
     cpu_use,
@@ -15,16 +14,15 @@ from envkit.worker.evidence import (
     memory,
     nccl,
     openmp,
-    threads,
     torch_build,
     variables,
 )
 
-PROBES: dict[str, Callable[[], dict[str, Any]]] = {
+PROBES: dict[str, Callable[[], Mapping[str, object]]] = {
     "openmp": openmp.probe,
     "malloc": malloc.probe,
     "memory": memory.probe,
-    "threads": threads.probe,
+    "threads": cpu_use.threads,
     "cpu_use": cpu_use.probe,
     "limits": limits.probe,
     "blas": math_libraries.blas,
@@ -35,22 +33,21 @@ PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "nccl": nccl.probe,
     "variables": variables.probe,
 }
-# What shows while a program goes on, in a few milliseconds.
+# Takes a few milliseconds, while a program goes on.
 SHORT_LOOK = {"cpu_use": PROBES["cpu_use"]}
 
 
-def collect(probes: Mapping[str, Callable[[], dict[str, Any]]] = PROBES) -> dict[str, Any]:
-    """Every probe's findings by its name, and how long collecting took (seconds).
+def collect(probes: Mapping[str, Callable[[], Mapping[str, object]]] = PROBES) -> dict[str, object]:
+    """Return every probe's findings by its name, and how long collecting took (seconds).
 
-    A probe that fails says so in its place and does not take the sample with it: what a profile expects of it then
-    counts as not seen.
+    A probe that fails has its error there, and the sample stays: what a profile expects of it then counts as not seen.
     """
     start = time.perf_counter()
-    found: dict[str, Any] = {}
+    evidence: dict[str, object] = {}
     for name, probe in probes.items():
         try:
-            found[name] = probe()
+            evidence[name] = probe()
         except Exception as error:  # a probe looks into foreign libraries: whatever it meets is evidence too
-            found[name] = {"error": f"{type(error).__name__}: {error}"}
-    found["seconds"] = round(time.perf_counter() - start, 4)
-    return found
+            evidence[name] = {"error": f"{type(error).__name__}: {error}"}
+    evidence["seconds"] = round(time.perf_counter() - start, 4)
+    return evidence

@@ -1,13 +1,15 @@
-"""With how many threads, and on which of the machine's CPUs, a process computes, and who decided that."""
+"""The threads with which a process computes, the CPUs that each may run on, and who decided that."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.messages import Message
 from envkit.worker import ancestry, initial_environment
@@ -18,7 +20,7 @@ from envkit.worker.host import core_of, expand_cpu_list
 from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
 from envkit.worker.readings import text_of
 
-# What PyTorch takes its number of threads from, the strongest first: where it is built with MKL it has OpenMP use as
+# PyTorch takes its number of threads from these, the strongest first: where it is built with MKL it has OpenMP use as
 # many threads as MKL (aten/src/ATen/ParallelOpenMP.cpp).
 VARIABLES = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_NUM_THREADS", "OMP_THREAD_LIMIT")
 HOOKS_FOLDER = ""  # where the evidence hook leaves ``PID.started``
@@ -39,43 +41,56 @@ def is_few(units: int, cores: int) -> bool:
     return 2 * units <= cores
 
 
-def probe() -> dict[str, Any]:
-    """Return how this process computes, with the reasons where it uses half of what it could, or less.
+class CpuUseDocument(TypedDict, total=False):
+    """How a process computes, with the reasons where it uses half of what it could, or less."""
 
-    ``threads`` are those of one operation of PyTorch; ``cores`` those of the CPUs that the process began with, no more
-    than a quota has, and ``machine_cores`` all. ``ranks`` share this machine, as far as a launcher says it. ``cpu_s``
-    is this process's CPU time so far, and ``helper_cpu_s`` that of its children. ``above`` are the processes above it.
-    ``on_gpu`` says whether it computes on one.
-    ``threads_by`` and ``cpus_by`` are messages (JSON). ``forked_bound`` counts the command's processes that a bound
-    thread has forked: they have its CPU alone.
-    """
+    threads: int | None  # of one operation of PyTorch
+    pid: int
+    cpus: int  # that the process began with
+    cores: int  # of these CPUs, no more than a quota has
+    machine_cores: int
+    machine_cpus: int
+    cpu_s: float  # this process's CPU time so far
+    helper_cpu_s: float  # that of its children
+    on_gpu: bool  # whether it computes on one
+    above: list[int]  # the processes above it
+    ranks: int  # that share this machine, as far as a launcher says it
+    forked_bound: int  # the command's processes that a bound thread has forked: they have its CPU alone
+    threads_by: dict[str, object]  # a message (JSON)
+    cpus_by: dict[str, object]  # a message (JSON)
+
+
+def probe() -> CpuUseDocument:
+    """Return how this process computes."""
     pid, begun = os.getpid(), frozenset(openmp.STARTED_ON)
     torch, limit = sys.modules.get("torch"), function("omp_get_thread_limit")
     threads = None if torch is None else torch.get_num_threads()
     if threads is not None and limit is not None:
         threads = min(threads, limit())
-    found = {"threads": threads, **_place(pid, begun), "ranks": _local_ranks(initial_environment.own())}
+    ranks = _local_ranks(initial_environment.own())
+    document: CpuUseDocument = {"threads": threads, **_place(pid, begun), "ranks": ranks}
     if HOOKS_FOLDER:
-        found["forked_bound"] = sum(text_of(path) == "bound" for path in Path(HOOKS_FOLDER).glob("*.started"))
-    if threads is not None and is_few(threads, found["cores"]):
-        found["threads_by"] = _threads_by(threads, begun).to_json()
-    return found
+        document["forked_bound"] = sum(text_of(path) == "bound" for path in Path(HOOKS_FOLDER).glob("*.started"))
+    if threads is not None and is_few(threads, document["cores"]):
+        document["threads_by"] = _threads_by(threads, begun).to_json()
+    return document
 
 
-def of_process(pid: int) -> dict[str, Any] | None:
+def of_process(pid: int) -> CpuUseDocument | None:
     """Return the same of another process, as far as it shows from outside; None where it has ended, or has no PyTorch.
 
     Its number of threads is what the variables that it was started with say, None where they say nothing.
     """
-    seen = ancestry.process(pid)
-    if seen is None or not seen.cpus or TORCH not in text_of(Path(f"/proc/{pid}/maps")):
+    process = ancestry.process(pid)
+    if process is None or not process.cpus or TORCH not in text_of(Path(f"/proc/{pid}/maps")):
         return None
-    given = seen.variables or {}
-    name, threads = chosen_by(given)
-    found = {"threads": threads, **_place(pid, seen.cpus), "ranks": _local_ranks(given)}
-    if name is not None and threads is not None and is_few(threads, found["cores"]):
-        found["threads_by"] = ancestry.set_by(pid, name, given[name]).replace(variable=_all(given, threads)).to_json()
-    return found
+    variables = process.variables or {}
+    name, threads = chosen_by(variables)
+    document: CpuUseDocument = {"threads": threads, **_place(pid, process.cpus), "ranks": _local_ranks(variables)}
+    if name is not None and threads is not None and is_few(threads, document["cores"]):
+        by = ancestry.set_by(pid, name, variables[name])
+        document["threads_by"] = by.replace(variable=_all(variables, threads)).to_json()
+    return document
 
 
 def chosen_by(variables: Mapping[str, str]) -> tuple[str | None, int | None]:
@@ -86,12 +101,12 @@ def chosen_by(variables: Mapping[str, str]) -> tuple[str | None, int | None]:
     return None, None
 
 
-def _place(pid: int, cpus: frozenset[int]) -> dict[str, Any]:
-    """Return what is the same whoever looks at a process, which began on these CPUs."""
+def _place(pid: int, cpus: frozenset[int]) -> CpuUseDocument:
+    """Return the part that is the same whoever looks at a process, which began on these CPUs."""
     root, quota = Path("/"), cpu_quota()
     online = expand_cpu_list(text_of(root / "sys/devices/system/cpu/online")) or set(cpus)
-    cores, machine = ({core_of(cpu, root) for cpu in one} for one in (cpus, online))
-    found: dict[str, Any] = {
+    cores, machine = ({core_of(cpu, root) for cpu in group} for group in (cpus, online))
+    document: CpuUseDocument = {
         "pid": pid,
         "cpus": len(cpus),
         "cores": len(cores) if quota is None else max(1, min(len(cores), int(quota))),
@@ -100,11 +115,11 @@ def _place(pid: int, cpus: frozenset[int]) -> dict[str, Any]:
         "cpu_s": _spent_s(pid),
         "helper_cpu_s": _helpers_s(pid),
         "on_gpu": any(device in text_of(Path(f"/proc/{pid}/maps")) for device in GPU_DEVICES),
-        "above": [one.pid for one in ancestry.above(pid)],
+        "above": [process.pid for process in ancestry.above(pid)],
     }
     if len(cores) == 1 and is_few(1, len(machine)):
-        found["cpus_by"] = ancestry.bound_by(pid, cpus).to_json()
-    return found
+        document["cpus_by"] = ancestry.bound_by(pid, cpus).to_json()
+    return document
 
 
 def _threads_by(threads: int, begun: frozenset[int]) -> Message:
@@ -134,13 +149,13 @@ def _all(variables: Mapping[str, str | None], threads: int) -> str:
 
 def _number(value: str | None) -> int | None:
     """Return the first number in a value: ``4``, ``4,2`` or ``MKL_DOMAIN_ALL=4``. None for ``1.0`` and ``all``."""
-    found = re.search(r"\d+(\.)?", value or "")
-    return int(found[0]) if found and not found[1] else None
+    match = re.search(r"\d+(\.)?", value or "")
+    return int(match[0]) if match and not match[1] else None
 
 
-def _local_ranks(given: Mapping[str, str]) -> int:
+def _local_ranks(variables: Mapping[str, str]) -> int:
     """Return how many ranks a launcher has started on this machine, 1 where none says it; Slurm has ``2(x3),1``."""
-    return max((_number(given.get(name)) or 1 for name in LOCAL_RANKS), default=1)
+    return max((_number(variables.get(name)) or 1 for name in LOCAL_RANKS), default=1)
 
 
 def _spent_s(pid: int) -> float:
@@ -159,3 +174,30 @@ def _times(pid: int) -> tuple[float, float]:
     fields = text_of(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     own, children = (sum(map(int, fields[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))
     return own, children
+
+
+def threads() -> dict[str, object]:
+    """Return the threads of this process: ``masks`` counts them by CPU list.
+
+    ``pinned_cpus`` counts the CPUs that some thread is bound to alone. ``started_on`` are those that the process began
+    with, before a runtime bound any thread. A process that began with one CPU, as a rank of several may, has bound no
+    thread.
+    """
+    masks = thread_masks()
+    alone = {mask for mask in masks if len(expand_cpu_list(mask)) == 1 and len(openmp.STARTED_ON) > 1}
+    return {
+        "count": sum(masks.values()),
+        "masks": dict(sorted(masks.items())),
+        "pinned_cpus": len(alone),
+        "started_on": ",".join(map(str, sorted(openmp.STARTED_ON))),
+    }
+
+
+def thread_masks() -> Counter[str]:
+    """Count the threads of this process by the list of CPUs that each may run on."""
+    masks: Counter[str] = Counter()
+    for status in Path("/proc/self/task").glob("*/status"):
+        with contextlib.suppress(OSError):  # the thread has just ended
+            lines = status.read_text().splitlines()
+            masks[next(line.split()[1] for line in lines if line.startswith("Cpus_allowed_list:"))] += 1
+    return masks

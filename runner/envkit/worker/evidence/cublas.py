@@ -15,14 +15,14 @@ This follows PyTorch's source and was tried on a stand-in for torch.cuda; it was
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
 
 from envkit.worker.messages.evidence import AllocatorSilent, NoWorkspaceRequest
 from envkit.worker.readings import Unread
 
 
-def workspace_bytes(torch: Any) -> int:
-    """The bytes of a workspace for this thread and its stream.
+def workspace_bytes(torch: ModuleType) -> int:
+    """Return the bytes of a workspace for this thread and its stream.
 
     Not to be called before the last timed step: workspaces are taken away for it, and products then get new ones.
     Raises Unread where torch's allocator does not count what it is asked for, or was asked for nothing.
@@ -41,5 +41,5 @@ def workspace_bytes(torch: Any) -> int:
     return taken
 
 
-def _requested(torch: Any) -> int:
+def _requested(torch: ModuleType) -> int:
     return int(torch.cuda.memory_stats()["requested_bytes.all.current"])

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypedDict
 
 from envkit.worker.evidence import cublas, queues
 from envkit.worker.readings import read
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # A factor whose last digit TF32 loses, which keeps 10 bits of a fraction where float32 keeps 23: 1 is what is left.
 LONG = 1 + 2**-12
@@ -22,19 +26,34 @@ ROUNDING = 2**-14
 MATRIX, CHANNELS, IMAGE = 512, 64, 32
 # CUmoduleLoadingMode of the CUDA driver API.
 LOADING = {1: "eager", 2: "lazy"}
-# The caching allocator's settings that it tells as they are set (torch.cuda.memory._snapshot).
-TOLD_AS_SET = (
+# The caching allocator's settings that it reports as they are set (torch.cuda.memory._snapshot).
+PLAIN_SETTINGS = (
     "expandable_segments", "garbage_collection_threshold", "pinned_num_register_threads",
     "pinned_use_cuda_host_register", "release_lock_on_cudamalloc",
 )  # fmt: skip
 MIB = 2**20
 
 
-def probe() -> dict[str, Any]:
-    """Sizes in bytes. ``tf32_…``: whether float32 work was done in TF32 just now, as it is when a program says nothing.
+class Segment(TypedDict, total=False):
+    """Memory that the caching allocator has from the driver."""
 
-    ``settings`` are those of the caching allocator; ``expandable_segments`` whether it really has such memory. The rest
-    is what ``measured`` found.
+    is_expandable: bool
+
+
+class Snapshot(TypedDict, total=False):
+    """The keys of torch.cuda.memory._snapshot that are read. Older releases have no settings."""
+
+    allocator_settings: dict[str, object]
+    segments: list[Segment]
+
+
+def probe() -> dict[str, object]:
+    """Return the GPU and its libraries' modes, with sizes in bytes.
+
+    ``tf32_…``: whether float32 work was done in TF32 just now, as it is when a program says nothing.
+
+    ``settings`` are those of the caching allocator; ``expandable_segments`` whether it really has such memory.
+    ``measured`` returns the rest.
     """
     torch = sys.modules["torch"]  # the workload has imported it; a probe must not be the first to do so
     if not torch.cuda.is_initialized():
@@ -59,27 +78,27 @@ def probe() -> dict[str, Any]:
     }
 
 
-def measured(torch: Any) -> dict[str, Any]:
-    """Return what is seen of settings that no library tells, or not every driver, by what they do.
+def measured(torch: ModuleType) -> dict[str, object]:
+    """Measure the effect of settings that no library reports, or not every driver.
 
     ``cublas_workspace_bytes``; ``work_queues`` as the driver has them, or else ``kernel_times`` by which they are
     judged; ``one_queue`` says whether streams share one. ``not_verified`` has, by these names, why one is missing.
     """
-    found: dict[str, Any] = {}
-    read(found, "cublas_workspace_bytes", partial(cublas.workspace_bytes, torch))
-    read(found, "work_queues", queues.told)
-    if "work_queues" not in found:
-        read(found, "kernel_times", partial(queues.kernel_times, torch))
-    read(found, "one_queue", partial(queues.one, found))
-    return found
+    document: dict[str, object] = {}
+    read(document, "cublas_workspace_bytes", partial(cublas.workspace_bytes, torch))
+    read(document, "work_queues", queues.work_queues)
+    if "work_queues" not in document:
+        read(document, "kernel_times", partial(queues.kernel_times, torch))
+    read(document, "one_queue", partial(queues.share_one, document))
+    return document
 
 
-def allocator(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def allocator(snapshot: Snapshot) -> dict[str, object]:
     """Return what torch's caching allocator says of itself; a size without a limit is left out."""
-    told = snapshot.get("allocator_settings") or {}
-    settings = {name: told[name] for name in TOLD_AS_SET if name in told}
-    most = told.get("max_split_size", -1)  # no limit is all bits set, which is -1 in a signed number
-    if 0 < most < 2**62:
+    reported = snapshot.get("allocator_settings") or {}
+    settings = {name: reported[name] for name in PLAIN_SETTINGS if name in reported}
+    most = reported.get("max_split_size", -1)  # no limit is all bits set, which is -1 in a signed number
+    if isinstance(most, int) and 0 < most < 2**62:
         settings["max_split_size_mb"] = most // MIB
     return {
         "settings": settings,
@@ -87,16 +106,16 @@ def allocator(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shortens_products(torch: Any, device: str) -> bool:
-    """Whether a product of float32 matrices comes out with fewer digits than float32 has."""
+def shortens_products(torch: ModuleType, device: str) -> bool:
+    """Return whether a product of float32 matrices comes out with fewer digits than float32 has."""
     single = {"device": device, "dtype": torch.float32}  # whatever the program's own default
     factor = torch.full((MATRIX, MATRIX), LONG, **single)
     with torch.no_grad():
         return shortened(torch.mm(factor, torch.eye(MATRIX, **single)))
 
 
-def shortens_convolutions(torch: Any, device: str) -> bool:
-    """The same of a convolution, each of whose outputs is one of its inputs."""
+def shortens_convolutions(torch: ModuleType, device: str) -> bool:
+    """Return the same of a convolution, each of whose outputs is one of its inputs."""
     single = {"device": device, "dtype": torch.float32}
     images = torch.full((16, CHANNELS, IMAGE, IMAGE), LONG, **single)
     filters = torch.zeros(CHANNELS, CHANNELS, 3, 3, **single)
@@ -105,20 +124,20 @@ def shortens_convolutions(torch: Any, device: str) -> bool:
         return shortened(torch.nn.functional.conv2d(images, filters, padding=1))
 
 
-def shortened(result: Any) -> bool:
-    """Whether any of these numbers is further from LONG than float32 rounds."""
+def shortened(result: Tensor) -> bool:
+    """Return whether any of these numbers is further from LONG than float32 rounds."""
     return bool(((result - LONG).abs() > ROUNDING).any())
 
 
 def _module_loading() -> str | None:
-    """How the driver loads kernels, as it says itself."""
+    """Return how the driver loads kernels, as it says itself."""
     mode = ctypes.c_int()
     status = ctypes.CDLL("libcuda.so.1").cuModuleGetLoadingMode(ctypes.byref(mode))
     return LOADING.get(mode.value) if status == 0 else None
 
 
 def _or_none(ask: Callable[[], str | None]) -> str | None:
-    """None where a driver or a build of torch can't be asked that: the rest is evidence all the same."""
+    """Return the answer, or None where a driver or a build of torch has none: the rest is evidence all the same."""
     try:
         return ask()
     except (AttributeError, OSError, RuntimeError):

@@ -9,7 +9,6 @@ import platform
 import resource
 import shutil
 from pathlib import Path
-from typing import Any
 
 from envkit.messages import Message
 from envkit.worker.cgroup import cpu_quota, memory_limit, pids_limit, throttled_seconds
@@ -19,8 +18,8 @@ from envkit.worker.readings import text_of
 GET_MEMPOLICY = 239  # the system call's number on x86-64
 
 
-def probe() -> dict[str, Any]:
-    """Sizes in bytes, times in seconds; None where there is no limit, or nothing that tells."""
+def probe() -> dict[str, object]:
+    """Return the limits: sizes in bytes, times in seconds; None where there is no limit, or nothing that tells."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
     free, limit = processes()
     return {
@@ -49,15 +48,15 @@ def processes() -> tuple[int | None, Message | None]:
 
     It is the user's, which root does not have, or the group's, whichever leaves the least room.
     """
-    found: list[tuple[int, Message]] = []
+    limits: list[tuple[int, Message]] = []
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if limit != resource.RLIM_INFINITY and os.getuid() != 0:
         used = sum(_threads_if_mine(path) for path in Path("/proc").glob("[0-9]*/status"))
-        found.append((limit - used, UserLimit(limit, used)))
+        limits.append((limit - used, UserLimit(limit, used)))
     group = pids_limit()
     if group is not None:
-        found.append((group[0] - group[1], GroupLimit(*group)))
-    return min(found, key=lambda one: one[0], default=(None, None))
+        limits.append((group[0] - group[1], GroupLimit(*group)))
+    return min(limits, key=lambda free_and_limit: free_and_limit[0], default=(None, None))
 
 
 def _threads_if_mine(status: Path) -> int:
@@ -66,7 +65,7 @@ def _threads_if_mine(status: Path) -> int:
 
 
 def _numa_calls() -> bool | None:
-    """Whether get_mempolicy(2) is allowed; None on a kernel or architecture where that can't be said."""
+    """Return whether get_mempolicy(2) is allowed; None on a kernel or architecture where that can't be said."""
     if platform.machine() != "x86_64":
         return None
     mode = ctypes.c_int()

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.worker.evidence.capture import NOTHING, run_child
 from envkit.worker.evidence.running import running, settings, shown
-from envkit.worker.evidence.symbols import function, mapped_files, origin
+from envkit.worker.evidence.symbols import function, mapped_files, origin, process
 from envkit.worker.initial_environment import own
 
 TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
@@ -23,7 +23,7 @@ TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
 JEMALLOC_STRINGS = {
     "thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts", "junk",
 }  # fmt: skip
-# What tcmalloc calls the settings of these variables, and what they are.
+# The names that tcmalloc has for the settings of these variables, and their types.
 TCMALLOC_PROPERTIES = {
     "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": ("tcmalloc.max_total_thread_cache_bytes", int),
     "TCMALLOC_AGGRESSIVE_DECOMMIT": ("tcmalloc.aggressive_memory_decommit", bool),
@@ -35,32 +35,35 @@ TCMALLOC_RELEASE_RATE = "_ZN22TCMallocImplementation20GetMemoryReleaseRateEv"
 MIMALLOC_OPTION = re.compile(r"^(?:mimalloc: )?option '(\w+)': (-?\d+)", re.MULTILINE)
 
 
-def probe() -> dict[str, Any]:
+def probe() -> dict[str, object]:
     library = origin("malloc")
     name = running(library, "allocator")
     return {"allocator": shown(name), "library": library, "settings": settings(name)}
 
 
-def jemalloc() -> dict[str, Any]:
-    """The value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
+def jemalloc() -> dict[str, str | int | None]:
+    """Return the value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
     pairs = own().get("MALLOC_CONF", "").split(",")
     keys = [pair.partition(":")[0].strip() for pair in pairs if pair.strip()]
     return {key: _mallctl(f"opt.{key}", key in JEMALLOC_STRINGS) for key in keys}
 
 
-def _mallctl(name: str, is_string: bool) -> Any:
-    mallctl = function("mallctl")
-    kinds: tuple[Any, ...] = (ctypes.c_char_p,) if is_string else (ctypes.c_ssize_t, ctypes.c_bool, ctypes.c_uint)
+def _mallctl(name: str, is_string: bool) -> str | int | None:
+    """Return jemalloc's value of a setting, or None if it has no such setting."""
+    numbers = (ctypes.c_ssize_t, ctypes.c_bool, ctypes.c_uint)
+    kinds: Sequence[type[ctypes.c_char_p | ctypes.c_ssize_t | ctypes.c_bool | ctypes.c_uint]]
+    kinds = (ctypes.c_char_p,) if is_string else numbers
     for kind in kinds:  # mallctl refuses a buffer of the wrong size (EINVAL), so at most one of these fits
-        value = kind()
-        size = ctypes.c_size_t(ctypes.sizeof(value))
-        if mallctl(name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
-            return value.value.decode() if is_string and value.value else value.value
+        buffer = kind()
+        size = ctypes.c_size_t(ctypes.sizeof(buffer))
+        if process().mallctl(name.encode(), ctypes.byref(buffer), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+            value = buffer.value
+            return value.decode() if isinstance(value, bytes) else value
     return None
 
 
 def tcmalloc() -> dict[str, int | float | bool]:
-    """By the name of the variable that sets it, each setting that this version tells."""
+    """Return each setting that this version tells, by the name of the variable that sets it."""
     settings: dict[str, int | float | bool] = {}
     ask = function("MallocExtension_GetNumericProperty")
     for name, (tcmalloc_name, kind) in TCMALLOC_PROPERTIES.items():
@@ -84,12 +87,12 @@ def mimalloc() -> dict[str, int]:
 
 
 def parse_mimalloc(listing: str) -> dict[str, int]:
-    """``mimalloc: option 'allow_decommit': 0`` as {"MIMALLOC_ALLOW_DECOMMIT": 0}: by the variable that sets it."""
+    """Parse ``mimalloc: option 'allow_decommit': 0`` as {"MIMALLOC_ALLOW_DECOMMIT": 0}, by the variable's name."""
     return {f"MIMALLOC_{name.upper()}": int(value) for name, value in MIMALLOC_OPTION.findall(listing)}
 
 
 def glibc() -> dict[str, int | str]:
-    """Each tunable that the loader lists, with its value in force for a program that is started as this one was."""
+    """Return each tunable that the loader lists, with its value for a program that is started as this one was."""
     loader = next((path for path in mapped_files() if Path(path).name.startswith("ld-linux")), None)
     if loader is None:
         return {}
@@ -98,7 +101,7 @@ def glibc() -> dict[str, int | str]:
 
 
 def parse_tunables(listing: str) -> dict[str, int | str]:
-    """``glibc.malloc.hugetlb: 0x1 (min: 0x0, max: 0xff)`` as {"glibc.malloc.hugetlb": 1}."""
+    """Parse ``glibc.malloc.hugetlb: 0x1 (min: 0x0, max: 0xff)`` as {"glibc.malloc.hugetlb": 1}."""
     settings: dict[str, int | str] = {}
     for line in listing.splitlines():
         match = TUNABLE.match(line)

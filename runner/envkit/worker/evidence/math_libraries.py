@@ -10,7 +10,6 @@ import ctypes
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 from envkit.worker.evidence import symbols
 from envkit.worker.evidence.capture import printed
@@ -44,20 +43,23 @@ class _MklVersion(ctypes.Structure):
     ]
 
 
-def blas() -> dict[str, Any]:
-    """``implementation`` is the library whose matrix product PyTorch calls: a preloaded one, or its own."""
-    path = next((found for library in _torch() if (found := symbols.origin_for(library, PRODUCT))), None)
+def blas() -> dict[str, object]:
+    """Return the library whose matrix product PyTorch calls (``implementation``): a preloaded one, or its own."""
+    path = next((file for library in _torch() if (file := symbols.origin_for(library, PRODUCT))), None)
     name = running(path, "blas")
     return {"implementation": shown(name) if path else "none", "library": path, "settings": settings(name)}
 
 
-def onednn() -> dict[str, Any]:
-    """``isa`` is the best instruction set that oneDNN may use, ``implementation`` what a convolution ran with."""
+def onednn() -> dict[str, object]:
+    """Return oneDNN's modes: ``isa`` is the best instruction set that it may use.
+
+    ``implementation`` is the code that a convolution ran.
+    """
     torch = sys.modules["torch"]
     if not torch.backends.mkldnn.is_available():
         return {"available": False}
 
-    usual: dict[str, Any] = {"device": "cpu", "dtype": torch.float32}  # whatever the program's own default
+    usual = {"device": "cpu", "dtype": torch.float32}  # whatever the program's own default
 
     def convolve() -> None:
         with torch.no_grad(), torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
@@ -67,30 +69,33 @@ def onednn() -> dict[str, Any]:
 
 
 def parse_verbose(text: str) -> dict[str, str | None]:
-    """The interesting words of oneDNN's verbose lines; a convolution without the attribute has the mode ``strict``."""
-    found = {
+    """Return the modes in oneDNN's verbose lines; a convolution without the attribute has the mode ``strict``."""
+    modes = {
         name: match.group(1).strip() if (match := pattern.search(text)) else None
         for name, pattern in (("isa", ISA), ("implementation", EXECUTED), ("fpmath", FPMATH))
     }
-    if found["implementation"] is not None:
-        found["fpmath"] = found["fpmath"] or "strict"
-    return found
+    if modes["implementation"] is not None:
+        modes["fpmath"] = modes["fpmath"] or "strict"
+    return modes
 
 
-def mkl() -> dict[str, Any]:
-    """``code`` is in MKL's words what its code is made for; ``dispatch`` is ``generic`` where that is any processor."""
+def mkl() -> dict[str, object]:
+    """Return MKL's modes: ``code`` names in MKL's words the processors that its code is made for.
+
+    ``dispatch`` is ``generic`` where that is any processor.
+    """
     torch = sys.modules["torch"]
     about = torch.__config__.parallel_info()
     version, threads = MKL.search(about), MKL_THREADS.search(about)
-    found: dict[str, Any] = {
+    modes: dict[str, object] = {
         "available": torch.backends.mkl.is_available(),
         "version": version.group(1) if version else None,
         "max_threads": int(threads.group(1)) if threads else None,
     }
     if torch.backends.mkl.is_available():
-        read(found, "code", _made_for)
-        read(found, "dispatch", lambda: "generic" if _made_for() == ANY_PROCESSOR else "native")
-    return found
+        read(modes, "code", _made_for)
+        read(modes, "dispatch", lambda: "generic" if _made_for() == ANY_PROCESSOR else "native")
+    return modes
 
 
 def _made_for() -> str:
@@ -100,7 +105,9 @@ def _made_for() -> str:
     beside them.
     """
     libraries = [ctypes.CDLL(path) for path in _torch()]
-    tell = next((getattr(one, name) for one in libraries for name in TELLS_VERSION if hasattr(one, name)), None)
+    tell = next(
+        (getattr(library, name) for library in libraries for name in TELLS_VERSION if hasattr(library, name)), None
+    )
     if tell is None:
         raise Unread(MklSilent())
     version = _MklVersion()

@@ -11,7 +11,6 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.readings import text_of as _text
@@ -26,8 +25,8 @@ LITTLE_BYTES = 256 << 20
 NODE_PAGES = re.compile(r"\bN(\d+)=(\d+)")
 
 
-def probe() -> dict[str, Any]:
-    """Sizes in bytes. ``huge_pages`` says how much of the anonymous memory is in transparent huge pages.
+def probe() -> dict[str, object]:
+    """Return sizes in bytes. ``huge_pages`` says how much of the anonymous memory is in transparent huge pages.
 
     It is ``none``, ``some`` or ``most`` (half or more); numpy asks for some itself where the mode is madvise. What
     counts is the memory that a training works with: in a process with little of its own, or whose pages were split

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.worker.initial_environment import own
 
@@ -45,8 +45,19 @@ RANKS = re.compile(r"\brank (\d+) nranks (\d+) .*Init COMPLETE")
 WARNING = re.compile(r"NCCL WARN (.+)$", re.MULTILINE)
 
 
-def probe() -> dict[str, Any]:
-    """Nothing where no log was asked for; ``log`` is ``written`` or ``not written``, as when NCCL was not used.
+class Choice(TypedDict):
+    """How calls of one collective were carried out, with the least and the greatest size in bytes."""
+
+    collective: str
+    algorithm: str
+    protocol: str
+    calls: int
+    least_bytes: int
+    most_bytes: int
+
+
+def probe() -> dict[str, object]:
+    """Parse the log, if one was asked for. ``log`` is ``written`` or ``not written``, as when NCCL was not used.
 
     NCCL reads its variables when the first communicator is made, until when the program may change them.
     """
@@ -59,19 +70,19 @@ def probe() -> dict[str, Any]:
 
 
 def _log(variables: Mapping[str, str]) -> Path | None:
-    """The log that ``variables`` ask NCCL for; None where they ask for none."""
+    """Return the log that ``variables`` ask NCCL for; None where they ask for none."""
     if variables.get("NCCL_DEBUG", "").upper() not in LEVELS or not variables.get("NCCL_DEBUG_FILE"):
         return None
     return Path(log_name(variables["NCCL_DEBUG_FILE"], platform.node(), os.getpid()))
 
 
 def log_name(pattern: str, host: str, process: int) -> str:
-    """The file that NCCL makes of NCCL_DEBUG_FILE: %h is the host's short name, %p the process, %% a %."""
+    """Return the file that NCCL makes of NCCL_DEBUG_FILE: %h is the host's short name, %p the process, %% a %."""
     texts = {"h": re.sub("[%/]", "-", host.partition(".")[0]), "p": str(process), "%": "%"}
     return re.sub(r"%(.)", lambda match: texts.get(match.group(1), match.group()), pattern)
 
 
-def parse(log: str) -> dict[str, Any]:
+def parse(log: str) -> dict[str, object]:
     """Return what a log says, as far as it does; a text that lists several has them in alphabetical order.
 
     ``transports`` are the ways between ranks, ``NET``, ``P2P`` or ``SHM``, and ``paths`` counts their connections by
@@ -96,8 +107,8 @@ def parse(log: str) -> dict[str, Any]:
         "channels": _channels(log),
         "rings": len({match.group(1) for match in RING.finditer(log)}),
         "trees": len({match.group(1) for match in TREE.finditer(log)}),
-        "algorithms": _listed({one["algorithm"] for one in choices}),
-        "protocols": _listed({one["protocol"] for one in choices}),
+        "algorithms": _listed({choice["algorithm"] for choice in choices}),
+        "protocols": _listed({choice["protocol"] for choice in choices}),
         "choices": choices,
         "settings": {match.group(1): _value(match.group(2)) for match in SETTING.finditer(log)},
         "warnings": list(warnings)[:MOST_WARNINGS],
@@ -109,7 +120,7 @@ def _listed(names: set[str]) -> str | None:
 
 
 def _value(text: str) -> str | int:
-    """A number as NCCL prints it, with a full stop behind it, or the text that it was given."""
+    """Return a number, as NCCL prints it with a full stop behind it, or the text that it was given."""
     match = re.fullmatch(r"(-?\d+)\.?", text.strip())
     return int(match.group(1)) if match else text.strip()
 
@@ -120,15 +131,15 @@ def _channels(log: str) -> int | None:
     return int(counted.group(1)) if counted else None
 
 
-def _choices(log: str) -> list[dict[str, Any]]:
-    found: dict[tuple[str, str, str], list[int]] = {}
+def _choices(log: str) -> list[Choice]:
+    calls: dict[tuple[str, str, str], list[int]] = {}
     for match in CHOICE.finditer(log):
         collective, size, algorithm, protocol = match.groups()
-        found.setdefault((collective, algorithm.lower(), protocol.lower()), []).append(int(size))
+        calls.setdefault((collective, algorithm.lower(), protocol.lower()), []).append(int(size))
     return [
         {
             "collective": collective, "algorithm": algorithm, "protocol": protocol, "calls": len(sizes),
             "least_bytes": min(sizes), "most_bytes": max(sizes),
         }
-        for (collective, algorithm, protocol), sizes in sorted(found.items())
+        for (collective, algorithm, protocol), sizes in sorted(calls.items())
     ]  # fmt: skip

@@ -11,12 +11,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
 
+from envkit.messages import Message
 from envkit.worker import initial_environment
 from envkit.worker.evidence.capture import printed, run_child
 from envkit.worker.evidence.running import exporting, shown
-from envkit.worker.evidence.symbols import function, mapped_files, origin
+from envkit.worker.evidence.symbols import mapped_files, origin, process
 from envkit.worker.libraries import named_as, prefixes, preloadable
 from envkit.worker.messages.evidence import VariablesChanged
 from envkit.worker.performance_variables import PRELOAD, preloaded
@@ -45,13 +45,14 @@ SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 
 def replaces_others(path: str) -> bool:
-    """Whether it has GNU's functions besides its own: preloaded, it is the only one that runs."""
+    """Return whether it has GNU's functions besides its own: preloaded, it is the only one that runs."""
     return named_as(path, "openmp") in preloadable("openmp")
 
 
-def probe() -> dict[str, Any]:
+def probe() -> dict[str, object]:
+    """Return the OpenMP runtimes that are mapped, the one that runs, and its settings in force."""
     active = origin("omp_get_max_threads")
-    result: dict[str, Any] = {
+    document: dict[str, object] = {
         "mapped": [path for path in mapped_files() if named_as(path, "openmp")],
         "library": active,
         "runtime": shown(exporting(active, "openmp")) if active else "none",
@@ -59,32 +60,38 @@ def probe() -> dict[str, Any]:
         "settings": {},
     }
     if active is None:
-        return result
-    result["max_threads"] = function("omp_get_max_threads")()
-    result["proc_bind"] = PROC_BIND.get(function("omp_get_proc_bind")(), "unknown")
-    result["places"] = function("omp_get_num_places")()
+        return document
+    runtime = process()
+    document["max_threads"] = runtime.omp_get_max_threads()
+    document["proc_bind"] = PROC_BIND.get(runtime.omp_get_proc_bind(), "unknown")
+    document["places"] = runtime.omp_get_num_places()
+    settings: dict[str, str] = {}
+    unread: Message | None = None
     try:
-        result["settings"] = parse_display(_display(active))
+        settings = parse_display(_display(active))
     except Unread as error:
-        result[NOT_VERIFIED] = dict.fromkeys(("settings", "wait_policy"), error.message.to_json())
+        unread = error.message
+    blocktime_ms: float | None = None
     # Asked for only of the runtime that runs: another one that is mapped would answer with a value nobody uses.
     if origin("kmp_get_blocktime") == active:
-        result["blocktime_ms"] = milliseconds(function("kmp_get_blocktime")(), result["settings"].get("KMP_BLOCKTIME"))
-    result["wait_policy"] = wait_policy(result["settings"].get("GOMP_SPINCOUNT"), result["blocktime_ms"])
-    if result["wait_policy"] is not None:
-        result.get(NOT_VERIFIED, {}).pop("wait_policy", None)
-    return result
+        blocktime_ms = milliseconds(runtime.kmp_get_blocktime(), settings.get("KMP_BLOCKTIME"))
+    policy = wait_policy(settings.get("GOMP_SPINCOUNT"), blocktime_ms)
+    document.update(settings=settings, blocktime_ms=blocktime_ms, wait_policy=policy)
+    if unread is not None:
+        names = ("settings", "wait_policy") if policy is None else ("settings",)
+        document[NOT_VERIFIED] = dict.fromkeys(names, unread.to_json())
+    return document
 
 
 def milliseconds(blocktime: int, displayed: str | None) -> int | float:
-    """What ``kmp_get_blocktime`` answers is in microseconds where KMP_BLOCKTIME has that unit (kmp_ftn_entry.h)."""
+    """Return the ``blocktime`` in ms: the runtime answers in microseconds if KMP_BLOCKTIME does (kmp_ftn_entry.h)."""
     if displayed is None or not displayed.endswith("us"):
         return blocktime
     return blocktime / 1000 if blocktime % 1000 else blocktime // 1000
 
 
 def wait_policy(spin_count: str | None, blocktime_ms: float | None) -> str | None:
-    """``passive`` where waiting threads sleep at once, ``active`` where they always spin, else ``neither``.
+    """Return ``passive`` where waiting threads sleep at once, ``active`` where they always spin, else ``neither``.
 
     From how long they really spin, as all runtimes print ``OMP_WAIT_POLICY='PASSIVE'`` where it is not set. None where
     a runtime says nothing of it.
@@ -106,30 +113,30 @@ def _display(library: str) -> str:
     same file. Raises Unread where nobody knows which variables it read.
     """
     if origin("omp_display_env") == library:
-        return printed(2, lambda: function("omp_display_env")(1))
+        return printed(2, lambda: process().omp_display_env(1))
     command = [sys.executable, "-S", "-c", DISPLAY, library, *map(str, sorted(STARTED_ON))]
     return run_child(command, {**variables_read(library), "OMP_DISPLAY_ENV": "VERBOSE"}).stderr
 
 
 def variables_read(library: str) -> dict[str, str]:
-    """The variables by which the runtime in the file ``library`` set itself up.
+    """Return the variables by which the runtime in the file ``library`` set itself up.
 
     libgomp reads them when it is loaded: at the start of the process where it is preloaded, and otherwise while torch
     is imported, unless something else has loaded it before. The others read them when they are first needed. Raises
     Unread where the program has changed some of them, and nobody knows which values were read.
     """
     started = initial_environment.own()
-    changed = {name: seen for name, seen in initial_environment.changed().items() if name.startswith(READ_HERE)}
+    changed = {name: values for name, values in initial_environment.changed().items() if name.startswith(READ_HERE)}
     waits = replaces_others(library)  # until it is first needed
     if not changed or (not waits and _is_preloaded(library, started)):
         return started
-    known = all("at_torch" in seen for seen in changed.values())
+    known = all("at_torch" in values for values in changed.values())
     was_mapped = any(path in initial_environment.MAPPED_BEFORE_TORCH for path in (library, os.path.realpath(library)))
     if known and not waits and not was_mapped:
-        return _with(started, {name: seen["at_torch"] for name, seen in changed.items()})
-    if known and waits and all(seen["at_torch"] == seen["now"] for seen in changed.values()):
-        return _with(started, {name: seen["now"] for name, seen in changed.items()})
-    if known and was_mapped and all(seen["at_torch"] == started.get(name) for name, seen in changed.items()):
+        return _with(started, {name: values["at_torch"] for name, values in changed.items()})
+    if known and waits and all(values["at_torch"] == values["now"] for values in changed.values()):
+        return _with(started, {name: values["now"] for name, values in changed.items()})
+    if known and was_mapped and all(values["at_torch"] == started.get(name) for name, values in changed.items()):
         return started
     raise Unread(VariablesChanged(tuple(changed)))
 
@@ -139,12 +146,12 @@ def _is_preloaded(library: str, started: Mapping[str, str]) -> bool:
 
 
 def _with(variables: Mapping[str, str], values: Mapping[str, str | None]) -> dict[str, str]:
-    """The ``variables`` with these ``values``; None stands for one that is not set."""
+    """Return the ``variables`` with these ``values``; None stands for one that is not set."""
     return {name: value for name, value in {**variables, **values}.items() if value is not None}
 
 
 def parse_display(text: str) -> dict[str, str]:
-    """``[host] OMP_NUM_THREADS='2'`` and ``OMP_NUM_THREADS = '2'`` as {"OMP_NUM_THREADS": "2"}."""
+    """Parse ``[host] OMP_NUM_THREADS='2'`` and ``OMP_NUM_THREADS = '2'`` as {"OMP_NUM_THREADS": "2"}."""
     settings = {}
     for line in text.splitlines():
         match = SETTING.match(line)

@@ -26,7 +26,8 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from envkit.messages import from_json
 from envkit.worker.messages.evidence import (
@@ -38,6 +39,9 @@ from envkit.worker.messages.evidence import (
     StreamsKeptApart,
 )
 from envkit.worker.readings import NOT_VERIFIED, Unread
+
+if TYPE_CHECKING:
+    from torch.cuda import Stream
 
 DRIVER = "libcuda.so.1"
 # The first CUDA whose driver tells, as cuDriverGetVersion has it, and CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG.
@@ -65,8 +69,8 @@ class Resource(ctypes.Structure):
     ]
 
 
-def told(library: Any = None) -> int:
-    """The number of queues that the driver has for this thread's context. Raises Unread where it does not say."""
+def work_queues(library: ctypes.CDLL | None = None) -> int:
+    """Return the number of queues that the driver has for this thread's context. Raises Unread if it is silent."""
     library = library or ctypes.CDLL(DRIVER)
     version, context, resource = ctypes.c_int(), ctypes.c_void_p(), Resource()
     if library.cuDriverGetVersion(ctypes.byref(version)) != 0:
@@ -86,10 +90,10 @@ def _cuda(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def kernel_times(torch: Any) -> dict[str, float]:
-    """How long two kernels in each of STREAMS streams take, launched ``depth_first`` and ``breadth_first``.
+def kernel_times(torch: ModuleType) -> dict[str, float]:
+    """Measure how long two kernels in each of STREAMS streams take, launched ``depth_first`` and ``breadth_first``.
 
-    In times of one kernel, which is half of what two take that follow each other in one stream.
+    The result is in times of one kernel, which is half of what two take that follow each other in one stream.
     """
     streams = [torch.cuda.Stream() for _ in range(STREAMS)]
     orders = {
@@ -98,13 +102,16 @@ def kernel_times(torch: Any) -> dict[str, float]:
         "breadth_first": [*streams, *streams],
     }
     rounds = [{name: _seconds(torch.cuda, order) for name, order in orders.items()} for _ in range(ROUNDS)]
-    least = {name: min(one[name] for one in rounds) for name in orders}
+    least = {name: min(seconds[name] for seconds in rounds) for name in orders}
     kernel = least["alone"] / 2
     return {name: round(least[name] / kernel, 2) for name in ("depth_first", "breadth_first")}
 
 
-def _seconds(cuda: Any, order: Sequence[Any]) -> float:
-    """From the first launch until all is done, by the host's clock: events would need a stream that awaits all."""
+def _seconds(cuda: ModuleType, order: Sequence[Stream]) -> float:
+    """Return the time from the first launch until all is done, by the host's clock.
+
+    Events would need a stream that awaits all.
+    """
     cuda.synchronize()
     begin = time.perf_counter()
     for stream in order:
@@ -114,16 +121,19 @@ def _seconds(cuda: Any, order: Sequence[Any]) -> float:
     return time.perf_counter() - begin
 
 
-def one(found: Mapping[str, Any]) -> bool:
-    """Whether streams share a single queue, by what was ``found``: the driver's number, or kernels' times without it.
+def share_one(document: Mapping[str, object]) -> bool:
+    """Return whether streams share a single queue, by the driver's number, or by kernels' times without it.
 
     Raises Unread where neither is there, or the times are not clearly those of one queue or of several.
     """
-    if "work_queues" in found:
-        return bool(found["work_queues"] == 1)
-    if "kernel_times" not in found:
-        raise Unread(from_json(found[NOT_VERIFIED]["kernel_times"]))
-    depth, breadth = found["kernel_times"]["depth_first"], found["kernel_times"]["breadth_first"]
+    if "work_queues" in document:
+        return document["work_queues"] == 1
+    times = document.get("kernel_times")
+    if not isinstance(times, dict):
+        reasons = document[NOT_VERIFIED]
+        assert isinstance(reasons, dict), "a reading that failed has its reason there"
+        raise Unread(from_json(reasons["kernel_times"]))
+    depth, breadth = times["depth_first"], times["breadth_first"]
     if breadth > 2 + MARGIN:
         raise Unread(StreamsKeptApart(STREAMS, breadth))
     if abs(depth - (STREAMS + 1)) <= MARGIN:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from envkit.worker.libraries import LIBRARIES, named_as, of_kind
 
@@ -41,8 +41,10 @@ def shown(name: str | None) -> str:
     return LIBRARIES[name].shows[1] if name else UNKNOWN
 
 
-def settings(name: str | None) -> dict[str, Any]:
+def settings(name: str | None) -> Mapping[str, object]:
     """Return the settings that a library which runs has in force; none if nothing asks it."""
     module, _, function = (LIBRARIES[name].settings if name else "").partition(":")
-    found: dict[str, Any] = getattr(import_module(f"envkit.worker.evidence.{module}"), function)() if module else {}
-    return found
+    if not module:
+        return {}
+    ask: Callable[[], Mapping[str, object]] = getattr(import_module(f"envkit.worker.evidence.{module}"), function)
+    return ask()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctypes import _NamedFuncPointer
 
 
 class _DlInfo(ctypes.Structure):
@@ -20,17 +23,17 @@ class _DlInfo(ctypes.Structure):
 
 
 def process() -> ctypes.CDLL:
-    """The global scope of this process: what a library's undefined symbol is bound to first."""
+    """Return the global scope of this process: what a library's undefined symbol is bound to first."""
     return ctypes.CDLL(None)
 
 
-def function(name: str) -> Any:
-    """The function that ``name`` resolves to in the global scope, or None."""
+def function(name: str) -> _NamedFuncPointer | None:
+    """Return the function that ``name`` resolves to in the global scope, or None."""
     return getattr(process(), name, None)
 
 
 def origin(name: str) -> str | None:
-    """The file that ``name`` resolves to in the global scope, or None where nothing defines it.
+    """Return the file that ``name`` resolves to in the global scope, or None where nothing defines it.
 
     An executable at a fixed address (Debian's python3 is one) answers for every function whose address it takes with
     an entry of its own that jumps to the real one. That is in the first library which defines the function.
@@ -39,28 +42,28 @@ def origin(name: str) -> str | None:
     if path is None or not _is_program(path):
         return path
     for library in libraries():
-        found = _file_of(getattr(ctypes.CDLL(library), name, None))
-        if found is not None and Path(found).resolve() == Path(library).resolve():
-            return found
+        file = _file_of(getattr(ctypes.CDLL(library), name, None))
+        if file is not None and Path(file).resolve() == Path(library).resolve():
+            return file
     return path
 
 
 def origin_for(library: str, name: str) -> str | None:
-    """The file in which ``library`` finds a function: in the global scope first, then in itself and what it needs."""
+    """Return the file in which ``library`` finds a function: in the global scope first, then in itself and below."""
     return origin(name) or _file_of(getattr(ctypes.CDLL(library), name, None))
 
 
 def _is_program(path: str) -> bool:
-    """Whether it is the executable: the loader calls that by what stands first on its command line (``python``)."""
+    """Return whether it is the executable: the loader calls that by the first word of its command line (``python``)."""
     first = Path("/proc/self/cmdline").read_bytes().partition(b"\0")[0].decode(errors="surrogateescape")
     return path == first or Path(path).resolve() == Path("/proc/self/exe").resolve()
 
 
 def libraries() -> list[str]:
-    """The libraries of this process in the order in which the loader searches them (dl_iterate_phdr(3))."""
+    """Return the libraries of this process in the order in which the loader searches them (dl_iterate_phdr(3))."""
     names: list[str] = []
 
-    def visit(info: Any, size: int, data: Any) -> int:
+    def visit(info: int, size: int, data: int | None) -> int:
         name = ctypes.cast(info + ctypes.sizeof(ctypes.c_void_p), ctypes.POINTER(ctypes.c_char_p))[0]
         if name and name.startswith(b"/"):
             names.append(os.fsdecode(name))
@@ -71,8 +74,8 @@ def libraries() -> list[str]:
     return names
 
 
-def _file_of(address: Any) -> str | None:
-    """The file that holds the code at ``address`` (dladdr(3))."""
+def _file_of(address: _NamedFuncPointer | None) -> str | None:
+    """Return the file that holds the code at ``address`` (dladdr(3))."""
     if address is None:
         return None
     info = _DlInfo()
@@ -84,7 +87,7 @@ def _file_of(address: Any) -> str | None:
 
 
 def mapped_files() -> list[str]:
-    """The shared libraries in this process's memory map, in the order they appear."""
+    """Return the shared libraries in this process's memory map, in the order they appear."""
     files: dict[str, None] = {}
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():  # names are any bytes
         columns = line.split(maxsplit=5)

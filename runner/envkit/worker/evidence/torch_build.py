@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from envkit.worker.evidence.memory import BLOCK_BYTES, advised
 
 
-def probe() -> dict[str, Any]:
+def probe() -> dict[str, object]:
     torch = sys.modules["torch"]  # the workload has imported it; a probe must not be the first to do so
     return {
         "version": torch.__version__,
@@ -22,14 +22,14 @@ def probe() -> dict[str, Any]:
     }
 
 
-def _cpu_capability(torch: Any) -> str | None:
-    """The instructions that its own code uses, as AVX2; None where it does not say so, as 2.0 did not."""
+def _cpu_capability(torch: ModuleType) -> str | None:
+    """Return the instructions that its own code uses, as AVX2; None where it does not say so, as 2.0 did not."""
     cpu = getattr(torch.backends, "cpu", None)
     return None if cpu is None else str(cpu.get_cpu_capability())
 
 
-def _asks_for_huge_pages(torch: Any) -> bool:
-    """Whether the kernel was asked for huge pages (madvise) where a new, large tensor is.
+def _asks_for_huge_pages(torch: ModuleType) -> bool:
+    """Return whether the kernel was asked for huge pages (madvise) where a new, large tensor is.
 
     An allocator other than glibc's may take it from memory for which numpy asked before: this is then wrongly true.
     """

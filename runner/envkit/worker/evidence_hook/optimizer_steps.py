@@ -32,8 +32,13 @@ del sys.modules["profiled_steps"]  # the program may have a module of that name
 
 TYPE_CHECKING = False  # as typing has it, which need not be imported for that
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from resource import struct_rusage
+    from types import FrameType, ModuleType
+
+    AfterStep = Callable[[object, object, object], None]
 
 OPTIMIZER = "torch.optim.optimizer"
 LEAST = 4  # steps that count, where the program is watched for some seconds
@@ -58,28 +63,31 @@ class Finder:
     def __init__(self, steps: "Steps") -> None:
         self._steps = steps
 
-    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+    def find_spec(
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         if name != OPTIMIZER:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None and finder is not self else None
+            spec: ModuleSpec | None = find(name, path, target) if find is not None and finder is not self else None
             if spec is not None:
-                self._follow(spec.loader)
+                if spec.loader is not None:
+                    self._follow(spec.loader)
                 return spec
         return None
 
-    def _follow(self, loader: "Any") -> None:
+    def _follow(self, loader: "Loader") -> None:
         execute = loader.exec_module
 
-        def exec_module(module: "Any") -> None:
+        def exec_module(module: "ModuleType") -> None:
             del loader.exec_module  # which was set for this one import
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
             execute(module)
             self._steps.register(module)
 
-        loader.exec_module = exec_module
+        loader.exec_module = exec_module  # type: ignore[method-assign]
 
 
 class _Last:
@@ -91,7 +99,7 @@ class _Last:
     __slots__ = ("optimizer",)
 
     def __init__(self) -> None:
-        self.optimizer: Any = None
+        self.optimizer: object = None
 
 
 class _Sentinel:
@@ -109,10 +117,10 @@ class _Sentinel:
         self._dropped()
 
 
-def _after_step(last: "_Last") -> "Callable[[Any, Any, Any], None]":
-    """Return what torch is to call after each step; it may be traced, so it reads nothing, and no global name."""
+def _after_step(last: "_Last") -> "AfterStep":
+    """Return the function that torch calls after each step. It may be traced, and so reads nothing, and no global."""
 
-    def after_step(optimizer: "Any", args: "Any", kwargs: "Any") -> None:
+    def after_step(optimizer: object, args: object, kwargs: object) -> None:
         last.optimizer = optimizer
 
     return after_step
@@ -121,26 +129,26 @@ def _after_step(last: "_Last") -> "Callable[[Any, Any, Any], None]":
 class Steps:
     """The steps of this process; a forked child has a copy, which counts nothing.
 
-    ``how`` is ENVKIT_STEPS; ``testify`` leaves the process's evidence.
+    ``how`` is ENVKIT_STEPS; ``testify`` leaves the process's evidence, or with True a short one.
     """
 
-    def __init__(self, how: str, folder: str, testify: "Callable[..., None]") -> None:
+    def __init__(self, how: str, folder: str, testify: "Callable[[bool], None]") -> None:
         kind, warmup, amount = how.split(":")[:3]
         self._ends_program = kind == "steps"
         self._only_looks = kind == "look"
         self._warmup, self._amount = int(warmup), float(amount)
         self._least_s = float(how.split(":")[3]) if how.count(":") > 2 else 0.0
         self._folder, self._testify, self._process = folder, testify, os.getpid()
-        self._optimizer: Any = None
+        self._optimizer: Callable[[], object] | None = None  # a weak reference
         self._name = ""
         self._taken, self._since_s, self._begin_s = 0, 0.0, 0.0
         self._warmup_step_s: list[float] = []
         self._step_s: list[float] = []
         self._clock: Callable[[], float]
-        self._usage: Callable[[], Any]
+        self._usage: Callable[[], struct_rusage]
         # usage before the steps that count, and after the last of them
-        self._begin: Any = None
-        self._end: Any = None
+        self._begin: struct_rusage | None = None
+        self._end: struct_rusage | None = None
         self._delayed_s: float | None = None  # before them
         self._waited_s: float | None = None
         self._profile = profiled_steps.Profile()
@@ -149,7 +157,7 @@ class Steps:
         self._last = _Last()
         self._is_over = False
 
-    def register(self, module: "Any") -> None:
+    def register(self, module: "ModuleType") -> None:
         """Be called after each step; ``module`` is torch's."""
         import time
         from resource import RUSAGE_SELF, getrusage
@@ -182,7 +190,7 @@ class Steps:
             self._last.optimizer = _Sentinel(self._dropped)
             compiling()
 
-    def _stepped(self, optimizer: "Any", now: float) -> None:
+    def _stepped(self, optimizer: object, now: float) -> None:
         if self._optimizer is None or self._optimizer() is None:
             import weakref  # not to keep its state for longer than the program does
 
@@ -251,7 +259,7 @@ class Steps:
             self._next = self._end_program
             return
         # who started the program may end it before the profiler has, and does when the steps are complete
-        self._testify()
+        self._testify(False)
         self._leave(self._document(False))
         self._next = self._look_closer
         self._profile.begin()
@@ -275,10 +283,10 @@ class Steps:
         self._has_left = True
         self._leave(self._document(True))
 
-    def _document(self, complete: bool) -> "dict[str, Any]":
+    def _document(self, complete: bool) -> "dict[str, object]":
         import torch
 
-        spent = {name: getattr(self._end, key, 0) - getattr(self._begin, key, 0) for name, key in USAGE.items()}
+        usage = {name: getattr(self._end, key, 0) - getattr(self._begin, key, 0) for name, key in USAGE.items()}
         return {
             "pid": os.getpid(),
             "rank": _number("RANK"),
@@ -287,20 +295,20 @@ class Steps:
             "threads": torch.get_num_threads(),
             "warmup_step_s": self._warmup_step_s,
             "step_s": self._step_s,
-            "usage": spent,
+            "usage": usage,
             "waited_s": self._waited_s,
             "operators": self._profile.operators,
             "operators_missing": None if self._ends_program else self._profile.missing,
         }
 
-    def _mark(self, what: str) -> None:
+    def _mark(self, event: str) -> None:
         try:
-            with open(f"{self._folder}/{os.getpid()}.{what}", "w"):  # noqa: PTH123
+            with open(f"{self._folder}/{os.getpid()}.{event}", "w"):  # noqa: PTH123
                 pass
         except OSError:
             pass  # the command has ended, and was judged
 
-    def _leave(self, document: "dict[str, Any]") -> None:
+    def _leave(self, document: "dict[str, object]") -> None:
         import json
 
         name = f"{os.getpid()}.steps"
@@ -325,7 +333,7 @@ def _compile_nothing() -> "Callable[[], object]":
     return lambda: set_eval_frame(earlier)
 
 
-def _exit(frame: "Any", event: str, argument: object) -> None:
+def _exit(frame: "FrameType", event: str, argument: object) -> None:
     """Raise SystemExit in the first call or return that is the program's own, as a profiling function.
 
     Nothing can be raised where a sentinel is dropped. Python takes a profiling function away that has raised.
@@ -339,24 +347,24 @@ _GLOBALS = globals()
 
 
 def _has_peers() -> bool:
-    """Whether other processes train with this one, by torch's word for it or a launcher's."""
+    """Return whether other processes train with this one, according to torch or a launcher."""
     if _number("WORLD_SIZE", 1) > 1:
         return True
-    together = sys.modules.get("torch.distributed")
+    distributed = sys.modules.get("torch.distributed")
     try:
-        return together is not None and together.is_initialized() and together.get_world_size() > 1
+        return distributed is not None and distributed.is_initialized() and distributed.get_world_size() > 1
     except Exception:  # a torch that was built without it
         return False
 
 
 def _number(name: str, otherwise: int = 0) -> int:
-    """Return what a variable says, as torchrun's of a rank do."""
+    """Return the number in a variable, as torchrun's of a rank have one."""
     text = os.environ.get(name, "")
     return int(text) if text.isdigit() else otherwise
 
 
 def _delay_s() -> "float | None":
-    """How long this process's threads have waited for a CPU so far; None where the kernel does not say it.
+    """Return how long this process's threads have waited for a CPU so far; None where the kernel does not say it.
 
     The second number of a thread's schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst).
     """

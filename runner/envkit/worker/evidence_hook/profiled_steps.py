@@ -3,7 +3,9 @@
 TYPE_CHECKING = False  # as typing has it, which need not be imported for that
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from types import ModuleType
+
+    from torch.profiler import profile
 
 PROFILED, PROFILED_S = 3, 5.0  # so many steps under the profiler, or fewer where these take longer (seconds)
 ENDED_FIRST = "ended-first"
@@ -13,27 +15,29 @@ class Profile:
     """Some steps under torch's profiler: ``operators``, or why they are ``missing``."""
 
     def __init__(self) -> None:
-        self._profiler: Any = None
+        self._profiler: profile | None = None
         self._begin_s = 0.0
         self._step_s: list[float] = []
-        self.operators: dict[str, Any] | None = None
+        self.operators: dict[str, object] | None = None
         self.missing: str | None = ENDED_FIRST
 
     def begin(self) -> None:
         try:
             import time
+            from contextlib import ExitStack
 
             import torch
             from torch.profiler import ProfilerActivity, profile
 
             activities = [ProfilerActivity.CPU]
-            cuda: Any = torch.cuda
+            cuda: ModuleType = torch.cuda
             if cuda.is_available() and cuda.is_initialized():
                 activities.append(ProfilerActivity.CUDA)
             with profile(activities=activities):  # its first use takes longer
                 pass
-            profiler: Any = profile(activities=activities)
-            profiler.__enter__()
+            profiler = profile(activities=activities)
+            self._running = ExitStack()
+            self._running.enter_context(profiler)
             self._profiler = profiler
             self._clock: Callable[[], float] = time.perf_counter
             self._begin_s = self._clock()
@@ -41,7 +45,7 @@ class Profile:
             self._fail(error)
 
     def step(self) -> bool:
-        """Count one; whether it was the last."""
+        """Count a step, and return whether it was the last."""
         self._step_s.append(self._clock() - self._begin_s)
         return len(self._step_s) >= PROFILED or self._step_s[-1] >= PROFILED_S
 
@@ -50,14 +54,14 @@ class Profile:
             return
         profiler, self._profiler = self._profiler, None
         try:
-            profiler.__exit__(None, None, None)
+            self._running.close()
             # of the thread that trains, without those that help it, as ``envkit.worker.measure.operators`` has it
-            averages = [one for one in profiler.key_averages() if one.self_cpu_time_total > 0]
+            averages = [operator for operator in profiler.key_averages() if operator.self_cpu_time_total > 0]
             self.operators = {
                 "steps": len(self._step_s),
                 "seconds": self._step_s[-1],
-                "self_s": {one.key: one.self_cpu_time_total / 1e6 for one in averages},
-                "calls": {one.key: one.count for one in averages},
+                "self_s": {operator.key: operator.self_cpu_time_total / 1e6 for operator in averages},
+                "calls": {operator.key: operator.count for operator in averages},
             }
             self.missing = None
         except Exception as error:

@@ -17,10 +17,9 @@ import sys
 
 TYPE_CHECKING = False  # as typing has it, which would be imported at each start
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import ModuleType
-    from typing import Any
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be imported at each start
 
@@ -96,7 +95,7 @@ def _note_libraries(folder: str) -> None:
         return
     loaded: list[tuple[str, str]] = []
 
-    def note(event: str, arguments: "tuple[Any, ...]") -> None:
+    def note(event: str, arguments: "tuple[object, ...]") -> None:
         if event not in ("ctypes.dlopen", "import"):
             return
         path = arguments[0] if event == "ctypes.dlopen" else arguments[1]
@@ -119,7 +118,7 @@ def _is_pythons(file: str) -> bool:
     return file.startswith("<") or "/ctypes/" in file
 
 
-def _time_steps(folder: str, testify: "Callable[[], None]") -> "Callable[[], None]":
+def _time_steps(folder: str, testify: "Callable[[bool], None]") -> "Callable[[], None]":
     import atexit
 
     import optimizer_steps  # type: ignore[import-not-found]  # which is in this folder
@@ -142,7 +141,7 @@ class _AtTorch:
         self.variables: dict[str, str] | None = None
         self.mapped = ""
 
-    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> None:
+    def find_spec(self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None) -> None:
         if name == "torch":
             self.variables = dict(os.environ)
             try:
@@ -158,7 +157,7 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
     from pathlib import Path
 
     begin = time.perf_counter()
-    own = _take_out_kit()  # the program may have a package of that name, and go on
+    modules = _take_out_kit()  # the program may have a package of that name, and go on
     try:
         if _loads_data() or not Path(folder).is_dir():  # where that is gone, the command has ended and was judged
             return
@@ -173,24 +172,24 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
             _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
         argv = getattr(sys, "orig_argv", [sys.executable, *sys.argv])  # Python 3.10 brought it
-        told = {"pid": os.getpid(), "argv": argv, "evidence": collect(SHORT_LOOK if is_short else PROBES)}
-        unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
+        document = {"pid": os.getpid(), "argv": argv, "evidence": collect(SHORT_LOOK if is_short else PROBES)}
+        unfinished.write_text(json.dumps({**document, "seconds": time.perf_counter() - begin}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched
         if Path(folder).is_dir():
             print(_no_evidence(error), file=sys.stderr)
     finally:
         _take_out_kit()
-        sys.modules.update(own)
+        sys.modules.update(modules)
 
 
 def _no_evidence(error: Exception) -> str:
     from pathlib import Path
     from runpy import run_path  # the program may have changed sys.path, or have a module of the same name
 
-    words = run_path(f"{_HERE}/hook_messages.py")
+    messages = run_path(f"{_HERE}/hook_messages.py")
     harmless = run_path(f"{Path(_HERE).parents[1]}/common/printable.py")["harmless"]  # it may be a terminal
-    line = words["NO_EVIDENCE"].format(error=type(error).__name__, reason=error)
+    line = messages["NO_EVIDENCE"].format(error=type(error).__name__, reason=error)
     return str(harmless(" ".join(line.splitlines())))
 
 
@@ -206,13 +205,13 @@ def _import_kit(folder: "Path") -> None:
 
 
 def _take_out_kit() -> "dict[str, ModuleType]":
-    """Have a package called envkit imported anew; the modules of it that were there."""
+    """Have a package called envkit imported anew, and return its modules that were there."""
     names = [name for name in sys.modules if name == "envkit" or name.startswith("envkit.")]
     return {name: sys.modules.pop(name) for name in names}
 
 
 def _loads_data() -> bool:
-    """Whether this is a worker of a DataLoader: one that was spawned, and not forked, ends as a program does."""
+    """Return whether this is a worker of a DataLoader: one that was spawned, and not forked, ends as a program does."""
     data = sys.modules.get("torch.utils.data")
     return data is not None and data.get_worker_info() is not None
 
@@ -234,17 +233,17 @@ def _import_the_programs_own() -> None:
     import importlib.util
 
     others = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]  # noqa: PTH100
-    found = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
-    if found is not None and found.loader is not None:
-        module = importlib.util.module_from_spec(found)
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
         sys.modules["sitecustomize"] = module
-        found.loader.exec_module(module)
+        spec.loader.exec_module(module)
 
 
 def _print_whole_lines() -> None:
-    """What PYTHONUNBUFFERED alone does is to write each part of a print, between which other ranks may write theirs.
+    """Write whole lines: with PYTHONUNBUFFERED alone other ranks may write between the parts of a print.
 
-    Not for stderr, where a program's last words may have no line feed. Python 3.6 has none of this.
+    Not to stderr, where a program's last words may have no line feed. Python 3.6 has none of this.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and getattr(sys.stdout, "write_through", False):
         sys.stdout.reconfigure(line_buffering=True, write_through=False)

@@ -11,35 +11,41 @@ import itertools
 import multiprocessing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from envkit.worker import png
 from envkit.worker.accelerator import HostClock
-from envkit.worker.measure.entry_points import INPUT, Listener, replaced, told
+from envkit.worker.measure.entry_points import INPUT, Listener, replaced, reported
 from envkit.worker.measure.recorder import Recorder
 from envkit.worker.workloads import loader
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
+
+    Loader = DataLoader[object]
+    Iteration = Callable[[Loader], Iterator[object]]
 
 READ, DECODE, TRANSFORM, COLLATE = PARTS = ("read", "decode", "transform", "collate")
 
 
 @dataclass
 class Batches:
-    """What is known of the batches so far: how many ``workers`` make them, and the seconds of each one's parts."""
+    """The batches so far: how many ``workers`` make them, and the seconds of each batch's parts."""
 
     workers: int = 0
     seconds: list[dict[str, float]] = field(default_factory=list)
 
-    def last(self, steps: int) -> dict[str, Any] | None:
-        """Of the last so many: by part, the seconds for each batch; None where none came apart."""
+    def last(self, steps: int) -> dict[str, object] | None:
+        """Return the seconds of the last ``steps`` batches by part; None if the parts of none are known."""
         if not self.seconds:
             return None
-        parts = {part: [round(one.get(part, 0.0), 7) for one in self.seconds[-steps:]] for part in PARTS}
+        parts = {part: [round(of_batch.get(part, 0.0), 7) for of_batch in self.seconds[-steps:]] for part in PARTS}
         return {"workers": self.workers, "parts": parts}
 
 
 @contextlib.contextmanager
-def taken_apart(listener: Listener) -> Iterator[Batches]:
-    """Take apart what DataLoader makes meanwhile; ``listener`` is told when the training waits for it (INPUT)."""
+def timed_parts(listener: Listener) -> Iterator[Batches]:
+    """Time the parts of DataLoader's batches meanwhile; ``listener`` hears when the training waits for one (INPUT)."""
     from torch.utils.data import DataLoader
 
     batches = Batches()
@@ -47,9 +53,9 @@ def taken_apart(listener: Listener) -> Iterator[Batches]:
     recorder = Recorder(HostClock, inner=(READ, DECODE))
     chunks = png._chunks
     replacements = (
-        (png, "_chunks", told(lambda content: iter(list(chunks(content))), READ, recorder)),
-        (png, "decode", told(png.decode, DECODE, recorder)),
-        (loader.Pictures, "__getitem__", told(loader.Pictures.__getitem__, TRANSFORM, recorder)),
+        (png, "_chunks", reported(lambda content: iter(list(chunks(content))), READ, recorder)),
+        (png, "decode", reported(png.decode, DECODE, recorder)),
+        (loader.Pictures, "__getitem__", reported(loader.Pictures.__getitem__, TRANSFORM, recorder)),
         (DataLoader, "__iter__", _iteration(DataLoader.__iter__, batches, recorder, listener)),
     )
     with contextlib.ExitStack() as undone:
@@ -58,39 +64,44 @@ def taken_apart(listener: Listener) -> Iterator[Batches]:
         yield batches
 
 
-def _iteration(
-    begin: Callable[[Any], Iterator[Any]], batches: Batches, recorder: Recorder, listener: Listener
-) -> Callable[[Any], Iterator[Any]]:
-    """In the place of DataLoader's ``__iter__``, which is ``begin``: the same batches, each without its times."""
+class _TimedBatch(NamedTuple):
+    batch: object
+    seconds: dict[str, float]
 
-    def iterate(given: Any) -> Iterator[Any]:
-        apart = _keeps_replacements(given)
-        collate = given.collate_fn
-        together = told(collate, COLLATE, recorder)
-        given.collate_fn = (lambda items: (together(items), recorder.take())) if apart else collate
+
+def _iteration(begin: Iteration, batches: Batches, recorder: Recorder, listener: Listener) -> Iteration:
+    """Replace DataLoader's ``__iter__``, which is ``begin``: the same batches, each without its times."""
+
+    def iterate(data_loader: Loader) -> Iterator[object]:
+        collate = data_loader.collate_fn
+        timed_collate = reported(collate, COLLATE, recorder)
+        if _keeps_replacements(data_loader):
+            data_loader.collate_fn = lambda items: _TimedBatch(timed_collate(items), recorder.take())
         try:
-            made = told(begin, INPUT, listener)(given)  # which starts its workers
+            iterator = reported(begin, INPUT, listener)(data_loader)  # which starts its workers
         finally:
-            given.collate_fn = collate
-        held: list[Any] = []
+            data_loader.collate_fn = collate
+        current: list[object] = []
 
         def take_next() -> bool:
-            held.clear()  # a batch takes a while to be freed, which is not to fall between two phases
-            held.extend(itertools.islice(made, 1))
-            return bool(held)
+            current.clear()  # a batch takes a while to be freed, which is not to fall between two phases
+            current.extend(itertools.islice(iterator, 1))
+            return bool(current)
 
-        is_there = told(take_next, INPUT, listener)
-        while is_there():
-            if apart:
-                held[0], seconds = held[0]
-                batches.workers = given.num_workers
-                batches.seconds.append(seconds)
-            yield held[0]
+        has_next = reported(take_next, INPUT, listener)
+        while has_next():
+            batch = current[0]
+            if isinstance(batch, _TimedBatch):
+                current[0] = batch.batch
+                batches.workers = data_loader.num_workers
+                batches.seconds.append(batch.seconds)
+            del batch
+            yield current[0]
 
     return iterate
 
 
-def _keeps_replacements(given: Any) -> bool:
-    """Whether what makes its batches is a copy of this process as it is now, or this process itself."""
-    context = given.multiprocessing_context or multiprocessing
-    return not given.num_workers or context.get_start_method() == "fork"
+def _keeps_replacements(data_loader: Loader) -> bool:
+    """Return whether its batches are made in a copy of this process as it is now, or in this process itself."""
+    context = data_loader.multiprocessing_context or multiprocessing
+    return not data_loader.num_workers or context.get_start_method() == "fork"

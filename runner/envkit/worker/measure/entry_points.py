@@ -1,4 +1,4 @@
-"""What a training step calls as it goes from one phase to the next, and how to be told of it.
+"""The functions that a training step calls as it goes from one phase to the next, and how to listen to them.
 
 A workload's files say nothing of phases, and stay as they are: a digest of them says which records can be compared. So
 it is what they call that is replaced from outside, while a block of code runs and no longer: functions that PyTorch
@@ -11,29 +11,35 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from envkit.worker.messages.captions import PHASE_NAMES
 from envkit.worker.modes import Network
 
+if TYPE_CHECKING:
+    from typing import ParamSpec
+
+    Arguments = ParamSpec("Arguments")
+
 INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER = PHASES = PHASE_NAMES
+Result = TypeVar("Result")
 
 
 class Listener(Protocol):
-    """Is told of phases, on the thread that trains."""
+    """Hears of phases, on the thread that trains."""
 
     def begin(self, phase: str) -> bool:
-        """A phase begins; False where it is none to this listener, who is then not told of its end either."""
+        """A phase begins. Return False where it is none to this listener, who then does not hear of its end either."""
 
     def end(self) -> None:
         """The phase that began last has ended."""
 
 
-def entry_points() -> list[tuple[Any, str, str]]:
-    """Where each is found, its name there, and the phase that lasts while it is called."""
+def entry_points() -> list[tuple[object, str, str]]:
+    """Return the owner of each function, its name there, and the phase that lasts while it is called."""
     import torch
 
-    functional: Any = torch.nn.functional
+    functional = torch.nn.functional
     return [
         (torch.Tensor, "__getitem__", INPUT),  # how a batch is taken out of data in memory
         (Network, "laid_out", INPUT),
@@ -52,18 +58,18 @@ def entry_points() -> list[tuple[Any, str, str]]:
 
 @contextlib.contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell ``listener`` of each phase of the training meanwhile."""
+    """Report each phase of the training to ``listener`` meanwhile."""
     with contextlib.ExitStack() as replacements:
         for owner, name, phase in entry_points():
-            replacements.enter_context(replaced(owner, name, told(getattr(owner, name), phase, listener)))
+            replacements.enter_context(replaced(owner, name, reported(getattr(owner, name), phase, listener)))
         yield
 
 
-def told(function: Callable[..., Any], phase: str, listener: Listener) -> Callable[..., Any]:
-    """``function``, whose calls are the ``phase`` that ``listener`` is told of."""
+def reported(function: Callable[Arguments, Result], phase: str, listener: Listener) -> Callable[Arguments, Result]:
+    """Return ``function`` so that its calls are the ``phase`` which ``listener`` hears of."""
 
     @functools.wraps(function)
-    def call(*arguments: Any, **options: Any) -> Any:
+    def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
         if not listener.begin(phase):
             return function(*arguments, **options)
         try:
@@ -75,7 +81,7 @@ def told(function: Callable[..., Any], phase: str, listener: Listener) -> Callab
 
 
 @contextlib.contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def replaced(owner: object, name: str, value: object) -> Iterator[None]:
     """Have ``owner``, a class or a module, hold ``value`` under ``name`` meanwhile."""
     inherited = name not in vars(owner)
     before = None if inherited else vars(owner)[name]

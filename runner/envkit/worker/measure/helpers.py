@@ -1,4 +1,4 @@
-"""What the processes use that a training has started beside itself: DataLoader's workers."""
+"""The resources that a training's helper processes use: DataLoader's workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTED = {
 
 
 def used(root: Path = Path("/")) -> dict[str, float]:
-    """Return what is counted of this process' children that run now, since each of them began; times in seconds.
+    """Return the counters of this process' children that run now, since each of them began; times in seconds.
 
     Without it the time that they take would look like that of other programs. Children that have ended are counted by
     their parent; where that is a server which forks them (the start method forkserver), what it knows is added, which

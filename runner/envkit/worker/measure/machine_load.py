@@ -1,4 +1,4 @@
-"""What a machine is busy with besides us, from the kernel's counters over a span of time."""
+"""The load of a machine, from the kernel's counters over a span of time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 @dataclass(frozen=True)
 class CpuTime:
-    """What one CPU has been used for since boot, in seconds: programs and the kernel's work for them, and stolen."""
+    """How long one CPU was in use since boot, in seconds: by programs and the kernel's work for them, and stolen."""
 
     programs_s: float
     steal_s: float
@@ -51,10 +51,10 @@ def read(root: Path = Path("/")) -> Counters:
     Source of the formats: proc_stat(5), proc_vmstat(5) and the kernel's Documentation/accounting/psi.rst (pressure is
     in microseconds, and can't be read where it is not counted).
     """
-    lines = {name: _seconds(rest) for name, _, rest in _lines(root / "proc/stat") if name.startswith("cpu")}
+    lines = {name: _seconds(fields) for name, _, fields in _lines(root / "proc/stat") if name.startswith("cpu")}
     total = lines.get("cpu")
     swapped = [int(count) for name, _, count in _lines(root / "proc/vmstat") if name in ("pswpin", "pswpout")]
-    waited = [rest.rpartition("total=")[2] for name, _, rest in _lines(root / "proc/pressure/cpu") if name == "some"]
+    waited = [text.rpartition("total=")[2] for name, _, text in _lines(root / "proc/pressure/cpu") if name == "some"]
     return Counters(
         time_s=time.monotonic(),
         busy_s=sum(total[name] for name in ("user", "nice", "system", "irq", "softirq")) if total else None,

@@ -12,16 +12,21 @@ import os
 import select
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import left
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import OthersMissing
 
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from envkit.worker.sample import Sample
+
 # A process waits no longer for the others, in seconds.
 PATIENCE_S = 600.0
 # In the folder: what opens for all at once; and a file for each of them that is ready, is done, or has left a document.
-DOOR, READY, DONE, DOCUMENT = "door", "ready", "done", "document"
+GATE, READY, DONE, DOCUMENT = "gate", "ready", "done", "document"
 
 
 class Meeting:
@@ -33,13 +38,13 @@ class Meeting:
 
     def begin(self) -> None:
         """Wait until all are here. Raises WorkerError if others don't come."""
-        door = self._folder / DOOR
+        gate = self._folder / GATE
         with contextlib.suppress(FileExistsError):
-            os.mkfifo(door)
-        waiting = os.open(door, os.O_RDONLY | os.O_NONBLOCK)
+            os.mkfifo(gate)
+        waiting = os.open(gate, os.O_RDONLY | os.O_NONBLOCK)
         try:
             if self._sign(READY) == self._last:
-                os.close(os.open(door, os.O_WRONLY))  # all others have it open: a writer that leaves wakes them
+                os.close(os.open(gate, os.O_WRONLY))  # all others have it open: a writer that leaves wakes them
                 return
             poll = select.poll()
             poll.register(waiting, 0)  # what is always told is that a writer has left
@@ -48,33 +53,38 @@ class Meeting:
         finally:
             os.close(waiting)
 
-    def others_train(self, taken: int) -> bool:
-        """Whether another one has timed steps to take still; asked when all own ones are ``taken``, and after more."""
+    def others_train(self, steps: int) -> bool:
+        """Return whether another process has timed steps left. Call it when all ``steps`` of this one are over."""
         if self._own_steps is None:
-            self._own_steps = taken
+            self._own_steps = steps
             self._sign(DONE)
         return not (self._folder / f"{DONE}-{self._last}").exists()
 
-    def leave(self, document: Mapping[str, Any]) -> None:
-        """Leave what was measured; ``own_steps`` of its steps are its own, the rest were for the others' sake."""
+    def leave(self, document: Mapping[str, object]) -> None:
+        """Leave what was measured; ``own_steps`` of its steps are its own, the others kept the machine busy."""
         text = json.dumps({**document, "own_steps": self._own_steps})
         self._sign(DOCUMENT, text)
 
-    def _sign(self, what: str, text: str = "") -> int:
+    def _sign(self, event: str, text: str = "") -> int:
         """Be the next one to whom this happens; returns how many were before."""
         before = 0
         while True:
             try:
-                with (self._folder / f"{what}-{before}").open("x") as file:
+                with (self._folder / f"{event}-{before}").open("x") as file:
                     file.write(text)
                 return before
             except FileExistsError:
                 before += 1
 
 
-def documents(folder: Path) -> list[dict[str, Any]]:
-    """Return what those that met there have left. Raise WorkerError if a document can't be used."""
-    found = left.read(folder, f"{DOCUMENT}-*", lambda document: True)
-    if found.problem:
-        raise WorkerError(found.problem)
-    return found.documents
+def samples(folder: Path) -> list[Sample]:
+    """Return the samples of the processes that met there. Raise WorkerError if a document can't be used."""
+    documents = left.read(folder, f"{DOCUMENT}-*", _is_sample)
+    if documents.problem:
+        raise WorkerError(documents.problem)
+    return documents.documents
+
+
+def _is_sample(document: dict[str, object]) -> TypeGuard[Sample]:
+    """The folder is the launcher's, and a document there is one that ``Meeting.leave`` wrote."""
+    return True

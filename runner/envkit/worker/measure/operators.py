@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import accelerator, compiler
 from envkit.worker.evidence import collect
@@ -16,10 +16,13 @@ from envkit.worker.messages.captions import FORWARD_PASS
 from envkit.worker.modes import CUDA, Options
 from envkit.worker.workloads import get
 
+if TYPE_CHECKING:
+    from torch.autograd.profiler_util import FunctionEvent, FunctionEventAvg
+
 
 def operators(
     workload: str, data: str, warmup_steps: int, steps: int, options: Options, forward: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Train ``steps`` steps without the profiler and as many with it, after ``warmup_steps``.
 
     ``step_s`` (seconds of each step), ``losses`` and ``usage`` (increases over all of them, see ``train``) are without
@@ -37,13 +40,13 @@ def operators(
         "losses": losses,
         "usage": {**increase(before, after), "worker_cpus": len(cpus)},
         **under_profiler(training.step, steps, options.device, forward),
-        "modes": training.network.seen(),
+        "modes": training.network.modes(),
         "digests": training.digests,
         "evidence": collect(),
     }
 
 
-def under_profiler(step: Callable[[], float], steps: int, device: str, forward: bool) -> dict[str, Any]:
+def under_profiler(step: Callable[[], float | None], steps: int, device: str, forward: bool) -> dict[str, object]:
     """``profiled_step_s``: how long each step took (seconds); ``operators``: what each took over all of them; and
     ``gpu_idle_share``: the share of the time in which a GPU had nothing to do (None without one).
 
@@ -55,29 +58,29 @@ def under_profiler(step: Callable[[], float], steps: int, device: str, forward: 
     compiler.bring_back()
     from torch.profiler import ProfilerActivity, profile
 
-    watched = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == CUDA else [])]
-    settings: dict[str, Any] = {"activities": watched, "profile_memory": True}
-    with profile(**settings):  # its first use takes longer
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == CUDA else [])]
+    with profile(activities=activities, profile_memory=True):  # its first use takes longer
         step()
-    with profile(**settings) as profiler, listening(_ForwardPass()) if forward else contextlib.nullcontext():
+    listener = listening(_ForwardPass()) if forward else contextlib.nullcontext()
+    with profile(activities=activities, profile_memory=True) as profiler, listener:
         _, times = timed(step, steps, accelerator.clock(device))
-    passes = [one for one in profiler.events() if _is_forward_pass(one)]
+    passes = [event for event in profiler.events() if _is_forward_pass(event)]
     averages = _averages(passes) if forward else profiler.key_averages()
-    found = [
+    operators = [
         {
-            "name": one.key,
-            "calls": one.count,
-            "self_s": one.self_cpu_time_total / 1e6,
-            "allocated_bytes": max(0, one.cpu_memory_usage),
+            "name": average.key,
+            "calls": average.count,
+            "self_s": average.self_cpu_time_total / 1e6,
+            "allocated_bytes": max(0, average.cpu_memory_usage),
         }
-        for one in averages
+        for average in averages
     ]
     idle = accelerator.idle_share(accelerator.gpu_spans(profiler.events())) if device == CUDA else None
     return {
         "profiled_step_s": step_seconds(times),
-        "operators": found,
+        "operators": operators,
         "gpu_idle_share": idle,
-        **({"forward_s": sum(one.time_range.elapsed_us() for one in passes) / 1e6} if forward else {}),
+        **({"forward_s": sum(event.time_range.elapsed_us() for event in passes) / 1e6} if forward else {}),
     }
 
 
@@ -85,39 +88,40 @@ class _ForwardPass:
     """Has the profiler note when the network runs forward."""
 
     def __init__(self) -> None:
-        self._noted: Any = None
+        self._is_open = False
+        self._recorded = contextlib.ExitStack()
 
     def begin(self, phase: str) -> bool:
-        if phase != FORWARD or self._noted is not None:
+        if phase != FORWARD or self._is_open:
             return False
         from torch.profiler import record_function
 
-        self._noted = record_function(FORWARD_PASS)
-        self._noted.__enter__()
+        self._recorded.enter_context(record_function(FORWARD_PASS))
+        self._is_open = True
         return True
 
     def end(self) -> None:
-        self._noted.__exit__(None, None, None)
-        self._noted = None
+        self._recorded.close()
+        self._is_open = False
 
 
-def _is_forward_pass(event: Any) -> bool:
+def _is_forward_pass(event: FunctionEvent) -> bool:
     """Along a GPU's time the profiler draws it too, which is no part of the thread that trains."""
     return event.name == FORWARD_PASS and bool(event.device_type.name == "CPU")
 
 
-def _averages(passes: Iterable[Any]) -> Iterable[Any]:
+def _averages(passes: Iterable[FunctionEvent]) -> Iterable[FunctionEventAvg]:
     """As the profiler's own averages over events, but of those within the forward pass alone."""
     from torch.autograd.profiler_util import FunctionEventAvg
 
-    found: dict[str, Any] = defaultdict(FunctionEventAvg)
+    averages: dict[str, FunctionEventAvg] = defaultdict(FunctionEventAvg)
     for event in passes:
-        for one in _within(event):
-            found[one.key].add(one)
-    return found.values()
+        for inner in _within(event):
+            averages[inner.key].add(inner)  # type: ignore[no-untyped-call]  # PyTorch has no types for it
+    return averages.values()
 
 
-def _within(event: Any) -> Iterator[Any]:
-    for one in event.cpu_children:
-        yield one
-        yield from _within(one)
+def _within(event: FunctionEvent) -> Iterator[FunctionEvent]:
+    for child in event.cpu_children:
+        yield child
+        yield from _within(child)

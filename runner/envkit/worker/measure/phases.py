@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any
 
 from envkit.worker import accelerator
 from envkit.worker.evidence import collect
@@ -16,33 +15,33 @@ from envkit.worker.modes import Options
 from envkit.worker.workloads import get
 
 
-def phases(workload: str, data: str, warmup_steps: int, steps: int, options: Options) -> dict[str, Any]:
+def phases(workload: str, data: str, warmup_steps: int, steps: int, options: Options) -> dict[str, object]:
     """Train ``steps`` steps after ``warmup_steps``, and take the time of each step's phases.
 
-    ``phases`` has seconds for each step, by phase: with OTHER, what lies between them, they are all of ``step_s``. What
-    DataLoader makes is taken apart as well: ``batch`` has the seconds of its parts for each step's batch, and how many
-    ``workers`` make them (0: the process that trains does); None where there is no DataLoader.
+    ``phases`` has seconds for each step, by phase: with OTHER, what lies between them, they are all of ``step_s``.
+    ``batch`` has the seconds of the parts in which DataLoader makes each step's batch, and how many ``workers`` make
+    them (0: the process that trains does); None where there is no DataLoader.
     """
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     training = get(workload).prepare(data, options)
     # of the network's call it is the beginning that copies the batch
     recorder = Recorder(partial(accelerator.clock, options.device), inner=(COPY,))
-    with batch_parts.taken_apart(recorder) as batches:  # before the first step, which starts DataLoader's workers
+    with batch_parts.timed_parts(recorder) as batches:  # before the first step, which starts DataLoader's workers
         for _ in range(warmup_steps):
             training.step()
         before = counters(cpus)
         with listening(recorder):
-            taken = [recorder.step(training.step) for _ in range(steps)]
+            recorded = [recorder.step(training.step) for _ in range(steps)]
         after = counters(cpus)
-    step_s = [sum(seconds.values()) for _, seconds in taken]
+    step_s = [sum(seconds.values()) for _, seconds in recorded]
     return {
         "seconds": sum(step_s),
         "step_s": [round(seconds, 7) for seconds in step_s],
-        "losses": [loss for loss, _ in taken],
+        "losses": [loss for loss, _ in recorded],
         "usage": {**increase(before, after), "worker_cpus": len(cpus)},
-        "phases": {phase: [round(seconds.get(phase, 0.0), 7) for _, seconds in taken] for phase in (*PHASES, OTHER)},
+        "phases": {phase: [round(seconds.get(phase, 0.0), 7) for _, seconds in recorded] for phase in (*PHASES, OTHER)},
         "batch": batches.last(steps),
-        "modes": training.network.seen(),
+        "modes": training.network.modes(),
         "digests": training.digests,
         "evidence": collect(),
     }

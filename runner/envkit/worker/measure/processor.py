@@ -14,8 +14,8 @@ def frequency_mhz(cpus: Collection[int], root: Path = Path("/")) -> float | None
     It comes from cpufreq's ``scaling_cur_freq``, in kHz (kernel documentation, admin-guide/pm/cpufreq). The ``cpu MHz``
     of /proc/cpuinfo is not asked: where cpufreq is missing it mostly is the time stamp counter's, which never changes.
     """
-    found = _each(cpus, "cpufreq/scaling_cur_freq", root)
-    return round(sum(found) / len(found) / 1000, 1) if found else None
+    frequencies = _each(cpus, "cpufreq/scaling_cur_freq", root)
+    return round(sum(frequencies) / len(frequencies) / 1000, 1) if frequencies else None
 
 
 def throttle_events(cpus: Collection[int], root: Path = Path("/")) -> int | None:
@@ -24,8 +24,8 @@ def throttle_events(cpus: Collection[int], root: Path = Path("/")) -> int | None
     It is the sum of their ``core_throttle_count`` (kernel documentation, ABI/testing/sysfs-devices-system-cpu): of two
     hardware threads of one core both count.
     """
-    found = _each(cpus, "thermal_throttle/core_throttle_count", root)
-    return sum(found) if found else None
+    counts = _each(cpus, "thermal_throttle/core_throttle_count", root)
+    return sum(counts) if counts else None
 
 
 def _each(cpus: Collection[int], name: str, root: Path) -> list[int]:

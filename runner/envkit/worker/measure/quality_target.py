@@ -1,4 +1,4 @@
-"""What a full training is to reach before it ends: ``accuracy=0.85``, or ``loss=0.4``. The runner reads it too."""
+"""The target that ends a full training: ``accuracy=0.85``, or ``loss=0.4``. The runner reads it too."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class QualityTarget:
 
     @property
     def is_loss(self) -> bool:
-        """Whether less is better."""
+        """Tell whether less is better."""
         return self.metric == LOSS
 
-    def reading(self, loss: float | None, quality: Mapping[str, float] | None) -> float | None:
+    def reading(self, loss: float | None, quality: Mapping[str, object] | None) -> float | None:
         """The metric after an epoch, by its training loss and the figures of its test; None if it is not there."""
-        return loss if self.is_loss else (quality or {}).get(self.metric)
+        value = loss if self.is_loss else (quality or {}).get(self.metric)
+        return value if isinstance(value, (int, float)) else None
 
     def is_reached(self, value: float) -> bool:
         return value <= self.value if self.is_loss else value >= self.value
@@ -48,12 +49,12 @@ class QualityTarget:
 
 def parse(text: str) -> QualityTarget:
     """``METRIC=NUMBER``; a number may be a share, as ``85%``. Raises TargetError."""
-    metric, equals, given = text.partition("=")
-    metric, given = metric.strip(), given.strip()
+    metric, equals, number = text.partition("=")
+    metric, number = metric.strip(), number.strip()
     if not metric or not equals:
         raise TargetError(NotATarget())
     try:
-        value = float(given[:-1]) / 100 if given.endswith("%") else float(given)
+        value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
         raise TargetError(NoTargetNumber()) from None
     if not math.isfinite(value) or value <= 0:

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.worker.host import cpu_facts
 
@@ -33,17 +33,24 @@ PASSES = 9
 PATIENCE_S = 30.0
 
 
-def yardstick() -> dict[str, Any]:
-    """``seconds`` is the wall time of the median pass, so that a spike in a few does not count.
+class ReferenceTime(TypedDict):
+    """The wall time of the median pass, so that a spike in a few does not count.
 
     Times of works whose ``digest`` differs can't be compared.
     """
+
+    seconds: float
+    digest: str
+
+
+def time_reference_kernel() -> ReferenceTime:
+    """Do the work on all usable CPUs at once, and return how long it took."""
     cpus = cpu_facts()["usable_cpus"]
     begins: list[float] = []
     # the last thread to arrive notes when the pass begins, for all of them
     barrier = threading.Barrier(cpus, lambda: begins.append(time.perf_counter()), timeout=PATIENCE_S)
     ends: list[list[float]] = [[] for _ in range(cpus)]
-    threads = [threading.Thread(target=_work, args=(barrier, own)) for own in ends]
+    threads = [threading.Thread(target=_work, args=(barrier, of_cpu)) for of_cpu in ends]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -71,7 +78,7 @@ def _work(barrier: threading.Barrier, ends: list[float]) -> None:
 
 
 def _buffer() -> mmap.mmap:
-    """Memory in small pages, whatever is set for huge ones: a change of that setting must not hide in the yardstick."""
+    """Memory in small pages, whatever is set for huge ones: a change of that setting must not hide in the reference."""
     buffer = mmap.mmap(-1, BUFFER_BYTES)
     with contextlib.suppress(OSError):  # a kernel without huge pages
         buffer.madvise(mmap.MADV_NOHUGEPAGE)

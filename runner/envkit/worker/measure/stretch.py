@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+
+from envkit.worker.sample import GpuUse
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Stretch:
     usage: dict[str, float | None]
     frequency_mhz: float | None  # of the worker's CPUs at the end
     peak_memory_bytes: int  # of the process so far
-    gpu: dict[str, Any] | None = None  # ``accelerator.Watch.told``
+    gpu: GpuUse | None = None  # ``accelerator.Watch.between``
     clock_s: float = 0.0  # by the host's clock, between the readings of the GPU
 
 
@@ -28,14 +29,14 @@ def joined(stretches: Sequence[Stretch]) -> Stretch:
     if len(stretches) == 1:
         return first
     return Stretch(
-        losses=list(chain.from_iterable(one.losses for one in stretches)),
-        step_s=list(chain.from_iterable(one.step_s for one in stretches)),
-        seconds=sum(one.seconds for one in stretches),
-        usage={name: _sum([one.usage[name] for one in stretches]) for name in first.usage},
+        losses=list(chain.from_iterable(stretch.losses for stretch in stretches)),
+        step_s=list(chain.from_iterable(stretch.step_s for stretch in stretches)),
+        seconds=sum(stretch.seconds for stretch in stretches),
+        usage={name: _sum([stretch.usage[name] for stretch in stretches]) for name in first.usage},
         frequency_mhz=last.frequency_mhz,
         peak_memory_bytes=first.peak_memory_bytes,
         gpu=_joined_gpu(stretches),
-        clock_s=sum(one.clock_s for one in stretches),
+        clock_s=sum(stretch.clock_s for stretch in stretches),
     )
 
 
@@ -44,13 +45,13 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return round(sum(known), 6) if len(known) == len(values) else None
 
 
-def _joined_gpu(stretches: Sequence[Stretch]) -> dict[str, Any] | None:
+def _joined_gpu(stretches: Sequence[Stretch]) -> GpuUse | None:
     """From the first reading to the last, with the energy and the mean power of the stretches alone."""
-    told = [one.gpu for one in stretches if one.gpu is not None]
-    if not told:
+    uses = [stretch.gpu for stretch in stretches if stretch.gpu is not None]
+    if not uses:
         return None
-    if "energy_j" not in told[0]:  # nothing could be read but the memory
-        return told[0]
-    used, seconds = _sum([one["energy_j"] for one in told]), sum(one.clock_s for one in stretches)
-    power = round(used / seconds, 1) if used is not None and seconds > 0 else None
-    return {**told[0], "after": told[-1]["after"], "energy_j": used, "mean_power_w": power}
+    if "energy_j" not in uses[0]:  # nothing could be read but the memory
+        return uses[0]
+    energy, seconds = _sum([use["energy_j"] for use in uses]), sum(stretch.clock_s for stretch in stretches)
+    power = round(energy / seconds, 1) if energy is not None and seconds > 0 else None
+    return {**uses[0], "after": uses[-1]["after"], "energy_j": energy, "mean_power_w": power}

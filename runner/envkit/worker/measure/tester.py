@@ -15,17 +15,23 @@ import os
 import signal
 import traceback
 from collections.abc import Callable
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 from envkit.worker.child import die_with
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import LostTester
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from envkit.worker.modes import Network
+    from envkit.worker.workloads import Training
+
 
 class Tester:
-    """One that prepares itself meanwhile; ``wait`` for it before anything is timed, and ``end`` it."""
+    """A process that prepares itself meanwhile; ``wait`` for it before anything is timed, and ``end`` it."""
 
-    def __init__(self, prepare: Callable[[], Any]) -> None:
+    def __init__(self, prepare: Callable[[], Training]) -> None:
         """``prepare`` makes the same training that is to be tested."""
         weights, self._weights = os.pipe()
         answers, answer = os.pipe()
@@ -44,22 +50,22 @@ class Tester:
         self._answer()
         os.kill(self._pid, signal.SIGSTOP)
 
-    def quality(self, training: Any) -> dict[str, Any] | None:
-        """Return what a test of ``training`` finds, with its weights as they are now."""
+    def quality(self, training: Training) -> dict[str, object] | None:
+        """Return the figures of a test of ``training``, with its weights as they are now."""
         os.kill(self._pid, signal.SIGCONT)
         try:
             self._send(training)
         except BrokenPipeError:
             raise WorkerError(LostTester()) from None
-        found: dict[str, Any] | None = self._answer()
+        figures = self._answer()
         os.kill(self._pid, signal.SIGSTOP)
-        return found
+        return figures
 
-    def _send(self, training: Any) -> None:
+    def _send(self, training: Training) -> None:
         """The weights, as they are now."""
-        for tensor in training.network.model.state_dict().values():
+        for tensor in _state(training):
             # the tensor's own memory: a copy would be one more block to free
-            left = memoryview(tensor.contiguous().view(-1).numpy()).cast("B")
+            left = tensor.contiguous().view(-1).numpy().data.cast("B")
             while left:
                 left = left[os.write(self._weights, left) :]
 
@@ -69,24 +75,25 @@ class Tester:
         os.close(self._weights)
         self._answers.close()
 
-    def _answer(self) -> Any:
+    def _answer(self) -> dict[str, object] | None:
         line = self._answers.readline()
         if not line:
             raise WorkerError(LostTester())
-        return json.loads(line)
+        figures: dict[str, object] | None = json.loads(line)
+        return figures
 
 
-def _serve(prepare: Callable[[], Any], weights: int, answer: int, parent: int) -> NoReturn:
-    """Return what the tester does: say that it is ready, and then what each test finds."""
+def _serve(prepare: Callable[[], Training], weights: int, answer: int, parent: int) -> NoReturn:
+    """Be the tester: say that it is ready, and then the figures of each test."""
     ready = False
     try:
         if die_with(parent, signal.SIGKILL):
             training = prepare()
             ready = True
-            own = list(training.network.model.state_dict().values())
+            state = _state(training)
             with os.fdopen(weights, "rb") as received, os.fdopen(answer, "w", buffering=1) as answers:
                 answers.write("null\n")
-                while all(_received(received, tensor) for tensor in own):
+                while all(_received(received, tensor) for tensor in state):
                     answers.write(json.dumps(training.quality()) + "\n")
     except BaseException:
         if ready:  # else the training itself ends by the same, and says so
@@ -95,7 +102,13 @@ def _serve(prepare: Callable[[], Any], weights: int, answer: int, parent: int) -
         os._exit(1)  # nothing of what was forked is this process's to end
 
 
-def _received(weights: BinaryIO, tensor: Any) -> bool:
+def _state(training: Training) -> list[Tensor]:
+    """Return all tensors of a model: a training that has a tester trains a ``Network``."""
+    network = cast("Network", training.network)
+    return list(network.model.state_dict().values())
+
+
+def _received(weights: BinaryIO, tensor: Tensor) -> bool:
     """Fill ``tensor`` with what is sent; False where nobody sends any more."""
     import torch
 

@@ -7,7 +7,6 @@ import resource
 import time
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
 
 from envkit.worker import accelerator, distributed
 from envkit.worker.accelerator import Clock
@@ -20,7 +19,8 @@ from envkit.worker.measure.quality_target import QualityTarget
 from envkit.worker.measure.stretch import Stretch
 from envkit.worker.measure.tester import Tester
 from envkit.worker.modes import CPU, USUAL, Options
-from envkit.worker.workloads import get
+from envkit.worker.sample import Epoch, Sample, SampleDetails
+from envkit.worker.workloads import Training, all_reduce, get, loader_epochs
 
 
 def counters(cpus: Collection[int]) -> dict[str, float | None]:
@@ -32,15 +32,18 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
     helped = helpers.used()
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     machine = machine_load.read()
-    own = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
-    told = len(own) == len(cpus)
+    times = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
+    are_known = len(times) == len(cpus)
     return {
         "machine_busy_s": machine.busy_s,
         "machine_steal_s": machine.steal_s,
         "machine_swapped_bytes": machine.swapped_bytes,
-        "worker_cpus_busy_s": sum(cpu.programs_s for cpu in own) if told else None,
-        "worker_cpus_steal_s": sum(cpu.steal_s for cpu in own) if told else None,
-        **{name: sum(getattr(one, field) for one in usage) + helped[name] for name, field in helpers.COUNTED.items()},
+        "worker_cpus_busy_s": sum(cpu.programs_s for cpu in times) if are_known else None,
+        "worker_cpus_steal_s": sum(cpu.steal_s for cpu in times) if are_known else None,
+        **{
+            name: sum(getattr(of_process, field) for of_process in usage) + helped[name]
+            for name, field in helpers.COUNTED.items()
+        },
         "throttled_s": throttled_seconds() or 0.0,
         "throttle_events": processor.throttle_events(cpus),
         "cpu_pressure_s": machine.pressure_s,
@@ -50,8 +53,8 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
 def increase(before: dict[str, float | None], after: dict[str, float | None]) -> dict[str, float | None]:
     """How much each counter grew; None where it is not known before or after."""
     return {
-        name: None if now is None or (then := before[name]) is None else round(now - then, 6)
-        for name, now in after.items()
+        name: None if value is None or (earlier := before[name]) is None else round(value - earlier, 6)
+        for name, value in after.items()
     }
 
 
@@ -81,7 +84,7 @@ def step_seconds(times: list[float]) -> list[float]:
 
 
 def _stretch(
-    training: Any,
+    training: Training,
     steps: int,
     device: str,
     cpus: Collection[int],
@@ -103,41 +106,53 @@ def _stretch(
         usage=increase(before, after),
         frequency_mhz=processor.frequency_mhz(cpus),
         peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        gpu=watch.told(read_before, read_after, ended - began) if watch else None,
+        gpu=watch.between(read_before, read_after, ended - began) if watch else None,
         clock_s=ended - began,
     )
 
 
-def _of_ranks(training: Any, options: Options, profiled: bool) -> dict[str, Any]:
-    """Return what one of several ranks tells besides, for which it takes more steps."""
-    backend = distributed.backend_of(options.device)
-    communication = {"communication": distributed.communication(training.step, backend)} if profiled else {}
-    return {"backend": backend, **communication, "final_weights": training.network.weights()}
+def _details(
+    training: Training, options: Options, profiled: bool, timed_steps: Stretch, curve: list[Epoch]
+) -> SampleDetails:
+    """Return what only some samples have. A GPU's share of idle time, and communication, take more steps."""
+    details: SampleDetails = {"curve": curve} if curve else {}
+    if isinstance(training, all_reduce.Exchange):
+        details["exchange"] = training.exchanged(len(timed_steps.step_s))
+    if timed_steps.gpu is not None:
+        # read right around the timed steps, whose usage has the little that this takes; and in some more steps
+        details["gpu"] = {**timed_steps.gpu, **accelerator.profiled(training.step)}
+    if distributed.size() > 1:
+        details["backend"] = distributed.backend_of(options.device)
+        if profiled:
+            details["communication"] = distributed.communication(training.step, details["backend"])
+        details["final_weights"] = training.network.weights()
+    if isinstance(training, loader_epochs.Training):
+        details["loader"] = training.worker_report()
+    return details
 
 
-def _test(training: Any, tester: Tester | None) -> dict[str, Any] | None:
+def _test(training: Training, tester: Tester | None) -> dict[str, object] | None:
     """Return what was learnt between two epochs, without a trace in those that follow where a ``tester`` finds it."""
     with helpers.paused():
-        found: dict[str, Any] | None = tester.quality(training) if tester else training.quality()
-    return found
+        return tester.quality(training) if tester else training.quality()
 
 
-def _taken(
-    training: Any,
+def _timed_steps(
+    training: Training,
     steps: int,
     epochs: int,
     test: bool,
     until: QualityTarget | None,
     stretch: Callable[[int], Stretch],
     tester: Tester | None,
-) -> tuple[Stretch, dict[str, Any]]:
-    """All the timed steps, and what was learnt by them; ``stretch`` takes so many."""
+) -> tuple[Stretch, dict[str, object] | None, list[Epoch]]:
+    """Take all timed steps; ``stretch`` takes so many. Return them, the figures of the last test, and all epochs."""
     if not epochs:
-        whole = stretch(steps)
-        return whole, {"quality": training.quality() if test else None}  # which may need more memory than the steps
+        timed_steps = stretch(steps)
+        return timed_steps, training.quality() if test else None, []  # a test may need more memory than the steps
     epoch, test_now = partial(stretch, training.steps_per_epoch), partial(_test, training, tester)
-    whole, curve = train_epochs(epochs, epoch, test_now, until)
-    return whole, {"quality": curve[-1]["quality"], "curve": curve}
+    timed_steps, curve = train_epochs(epochs, epoch, test_now, until)
+    return timed_steps, curve[-1]["quality"], curve
 
 
 def train(
@@ -153,7 +168,7 @@ def train(
     seconds: float = 0.0,
     meeting: Meeting | None = None,
     until: QualityTarget | None = None,
-) -> dict[str, Any]:
+) -> Sample:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
     It takes ``steps`` timed steps, and more of them where ``seconds`` have not passed by then; with ``epochs`` above 0
@@ -164,10 +179,10 @@ def train(
     """
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
-    known = get(workload)
+    prepare = get(workload).prepare
     alone = options.device == CPU and distributed.size() == 1
-    tester = Tester(partial(known.prepare, data, options)) if epochs and alone else None
-    training = known.prepare(data, options)
+    tester = Tester(partial(prepare, data, options)) if epochs and alone else None
+    training = prepare(data, options)
     if tester:
         tester.wait()
     _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
@@ -177,26 +192,23 @@ def train(
     stretch = partial(
         _stretch, training, device=options.device, cpus=cpus, watch=watch, seconds=seconds, meeting=meeting
     )
-    whole, learnt = _taken(training, steps, epochs, test, until, stretch, tester)
+    timed_steps, quality, curve = _timed_steps(training, steps, epochs, test, until, stretch, tester)
     if tester:
         tester.end()
+    details = _details(training, options, profiled, timed_steps, curve)
     return {
-        **({"exchange": training.exchanged(len(whole.step_s))} if known.exchange else {}),
-        # read right around the timed steps, whose usage has the little that this takes; and what some more steps tell
-        **({"gpu": {**whole.gpu, **accelerator.profiled(training.step)}} if whole.gpu is not None else {}),
-        **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
-        **({"loader": training.workers_seen()} if known.epoch_steps else {}),
-        "seconds": whole.seconds,
-        "step_s": whole.step_s,
+        **details,
+        "seconds": timed_steps.seconds,
+        "step_s": timed_steps.step_s,
         "warmup_step_s": step_seconds(warmup_times),
-        "losses": whole.losses,
+        "losses": timed_steps.losses,
         "images_per_step": training.images_per_step,
         "unit": training.unit,
-        **learnt,
-        "modes": training.network.seen(),
+        "quality": quality,
+        "modes": training.network.modes(),
         # of the timed steps and what they started beside them; then how many CPUs it began with, and their speed now
-        "usage": {**whole.usage, "worker_cpus": len(cpus), "frequency_mhz": whole.frequency_mhz},
-        "peak_memory_bytes": whole.peak_memory_bytes,
+        "usage": {**timed_steps.usage, "worker_cpus": len(cpus), "frequency_mhz": timed_steps.frequency_mhz},
+        "peak_memory_bytes": timed_steps.peak_memory_bytes,
         "digests": training.digests,
         "evidence": collect(),
     }

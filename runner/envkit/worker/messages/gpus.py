@@ -64,8 +64,8 @@ class DriverTooOld(Message):
         "install a newer driver, or a torch that is built for CUDA {cuda}"
     )
 
-    driver: str
-    cuda: str
+    driver: str | None
+    cuda: str | None
     built_for: str
 
 

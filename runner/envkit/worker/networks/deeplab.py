@@ -7,10 +7,8 @@ arXiv:1706.05587 (2017).
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 # Channels of the residual network's stages. The last one is dilated in the place of being made smaller.
 WIDTHS = (24, 48, 96)
@@ -32,12 +30,12 @@ class Residual(nn.Module):
             nn.Conv2d(before, after, 1, stride=stride, bias=False), nn.BatchNorm2d(after)
         )  # fmt: skip
 
-    def forward(self, features: Any) -> Any:
+    def forward(self, features: Tensor) -> Tensor:
         return torch.relu(self.second(self.first(features)) + self.around(features))
 
 
 class Pyramid(nn.Module):
-    """What is around each place in several distances, and in the whole picture (atrous spatial pyramid pooling)."""
+    """Features around each place in several distances, and of the picture (atrous spatial pyramid pooling)."""
 
     def __init__(self, before: int) -> None:
         super().__init__()
@@ -46,10 +44,11 @@ class Pyramid(nn.Module):
         self.whole = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(before, BRANCH, 1), nn.ReLU())
         self.together = _convolution(BRANCH * (len(RATES) + 2), BRANCH, 1)
 
-    def forward(self, features: Any) -> Any:
-        found = [branch(features) for branch in self.branches]
-        found.append(self.whole(features).expand_as(found[0]))
-        return self.together(torch.cat(found, dim=1))
+    def forward(self, features: Tensor) -> Tensor:
+        around: list[Tensor] = [branch(features) for branch in self.branches]
+        around.append(self.whole(features).expand_as(around[0]))
+        together: Tensor = self.together(torch.cat(around, dim=1))
+        return together
 
 
 class DeepLab(nn.Module):
@@ -66,8 +65,9 @@ class DeepLab(nn.Module):
         )
         self.head = nn.Sequential(Pyramid(third), _convolution(BRANCH, BRANCH, 3), nn.Conv2d(BRANCH, classes, 1))
 
-    def forward(self, images: Any) -> Any:
-        return self.head(self.body(images))
+    def forward(self, images: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.body(images))
+        return scores
 
 
 def _convolution(before: int, after: int, size: int, stride: int = 1, dilation: int = 1) -> nn.Sequential:

@@ -7,10 +7,9 @@ many threads draw it, and every environment is to learn the same.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 WIDTH, HEADS, INNER, LAYERS = 128, 4, 512, 2
 
@@ -18,8 +17,10 @@ WIDTH, HEADS, INNER, LAYERS = 128, 4, 512, 2
 class Translator(nn.Module):
     """From sentences of both languages to scores for the next word; all are numbers of words, N x length.
 
-    ``pad`` is the number that fills up shorter sentences, which nothing is to look at; ``longest`` the most words.
+    ``pad`` is the number that fills up shorter sentences, which no layer attends to; ``longest`` the most words.
     """
+
+    places: Tensor
 
     def __init__(self, source_words: int, target_words: int, pad: int, longest: int) -> None:
         super().__init__()
@@ -27,41 +28,47 @@ class Translator(nn.Module):
         self.source = _embedding(source_words, pad)
         self.target = _embedding(target_words, pad)
         self.register_buffer("places", _places(longest), persistent=False)
-        shape: dict[str, Any] = {"dim_feedforward": INNER, "dropout": 0.0, "batch_first": True}
         # nested tensors are for a faster encoder where nothing is trained
         self.encoder = nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(WIDTH, HEADS, **shape), LAYERS, enable_nested_tensor=False
+            nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True),
+            LAYERS,
+            enable_nested_tensor=False,
         )
-        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(WIDTH, HEADS, **shape), LAYERS)
+        self.decoder = nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True), LAYERS
+        )
         self.words = nn.Linear(WIDTH, target_words)
 
-    def forward(self, source: Any, target: Any) -> Any:
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Scores N x target length x words: of each place, by the source and the words up to that place."""
-        nothing = source == self.pad
-        read = self.encoder(self._embedded(self.source, source), src_key_padding_mask=nothing)
+        padding = source == self.pad
+        read = self.encoder(self._embedded(self.source, source), src_key_padding_mask=padding)
         length = target.shape[1]
         later = torch.ones(length, length, dtype=torch.bool, device=target.device).triu(1)
         written = self.decoder(
             self._embedded(self.target, target), read, tgt_mask=later, tgt_is_causal=True,
-            tgt_key_padding_mask=target == self.pad, memory_key_padding_mask=nothing,
+            tgt_key_padding_mask=target == self.pad, memory_key_padding_mask=padding,
         )  # fmt: skip
-        return self.words(written)
+        scores: Tensor = self.words(written)
+        return scores
 
-    def _embedded(self, embedding: Any, words: Any) -> Any:
-        places: Any = self.places
-        return embedding(words) * math.sqrt(WIDTH) + places[: words.shape[1]]
+    def _embedded(self, embedding: nn.Embedding, words: Tensor) -> Tensor:
+        vectors: Tensor = embedding(words)
+        return vectors * math.sqrt(WIDTH) + self.places[: words.shape[1]]
 
 
-def _embedding(words: int, pad: int) -> Any:
+def _embedding(words: int, pad: int) -> nn.Embedding:
     """Uniform and not normal: PyTorch draws normal numbers by vector code, which rounds otherwise than the plain one
     (normal_fill_AVX2 in ATen's cpu/DistributionTemplates.h), so initial weights would depend on the processor."""
     weights = torch.empty(words, WIDTH).uniform_(-1, 1)
     weights[pad] = 0
-    made: Any = nn.Embedding.from_pretrained
-    return made(weights, freeze=False, padding_idx=pad)
+    embedding: nn.Embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
+        weights, freeze=False, padding_idx=pad
+    )
+    return embedding
 
 
-def _places(longest: int) -> Any:
+def _places(longest: int) -> Tensor:
     """The sines and cosines that tell places apart, longest x WIDTH."""
     at = torch.arange(longest).unsqueeze(1)
     waves = torch.exp(torch.arange(0, WIDTH, 2) * (-math.log(10_000.0) / WIDTH))

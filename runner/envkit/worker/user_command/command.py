@@ -183,7 +183,7 @@ def command(
             ran_out = cgroup.ran_out(memory, Path(argv[0]).name, status == -signal.SIGKILL, os.environ)
             raise Failed(_ended(status, watched.last_line, ran_out, evidence_folder))
         # what a program takes to say what it ran with is no training
-        testimony_s = main.get("seconds", main["evidence"]["seconds"])
+        testimony_s = main["seconds"]
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
         lost = lookout.reason
         seen = chosen(asked, evidence_folder, main, watch, seconds, lost) if asked is not None else None
@@ -222,7 +222,7 @@ def _digest(timed: list[Any]) -> str:
 
 
 def _taken(
-    seen: dict[str, Any] | None, source: Source, warmup_lines: int, seconds: float
+    seen: left.StepsDocument | None, source: Source, warmup_lines: int, seconds: float
 ) -> tuple[list[float], list[float], list[float]]:
     """The seconds of the steps to warm up and of those that count, and the losses of these.
 
@@ -344,7 +344,9 @@ def _cpu_s() -> float:
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
-def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _evidence(
+    folder: Path, watched: _Watched, lost: Message | None
+) -> tuple[left.EvidenceDocument, list[left.EvidenceDocument]]:
     """The document of the main process, and those of all others, as ``evidence_hook`` leaves them.
 
     The main process is the command itself, or else the first of its processes that trained. Where none left a document
@@ -362,7 +364,8 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     variables = dict(seen)
     malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
     not_observed = SeenFromOutside(lost or LeavesNoEvidence()).to_json()
-    return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
+    evidence = {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}
+    return {"evidence": evidence, "seconds": 0.0}, []
 
 
 def _ended(status: int, last_line: str, ran_out: Message | None, evidence: Path) -> Message:

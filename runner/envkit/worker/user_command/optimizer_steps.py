@@ -124,7 +124,7 @@ class Watch:
         return process_tree.increase(self._before, self._after, without=(pid, os.getpid()))
 
 
-def documents(folder: Path) -> list[dict[str, Any]]:
+def documents(folder: Path) -> list[left.StepsDocument]:
     """Return what the hook left: those that are complete first, and the lowest rank's."""
     found = left.read(folder, "*.steps", left.is_steps)
     return sorted(found.documents, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
@@ -137,7 +137,7 @@ def chosen(
     watch: Watch | None,
     seconds: float,
     lost: Message | None = None,
-) -> dict[str, Any]:
+) -> left.StepsDocument:
     """The document of the process whose evidence is the ``main`` one or, where it has none, the first of the others.
 
     The command took ``seconds``, and ``lost`` says why a process of it has no hook, if one has none. Raises NotMeasured

@@ -9,13 +9,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from envkit.messages import Message
 from envkit.worker import left
 from envkit.worker.libraries import is_alone
 from envkit.worker.messages.user_command import SecondOpenMP
 from envkit.worker.performance_variables import preloaded
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 # What an aborted command ends with: its own signal, or a shell's status for that.
 ABORTED = (-signal.SIGABRT, 128 + signal.SIGABRT)
@@ -42,9 +45,21 @@ def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpe
     return None
 
 
-def _holds(document: Any) -> bool:
+class _LibrariesDocument(TypedDict):
+    """The libraries that a process loaded, each with the line of the program that did."""
+
+    pid: int
+    libraries: list[tuple[str, str]]
+
+
+def _holds(document: dict[str, object]) -> TypeGuard[_LibrariesDocument]:
     pairs = document["libraries"]
-    return isinstance(document["pid"], int) and all(isinstance(word, str) for pair in pairs for word in pair)
+    return (
+        isinstance(document["pid"], int)
+        and isinstance(pairs, list)
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+        and all(isinstance(word, str) for pair in pairs for word in pair)
+    )
 
 
 def _runtimes(path: str) -> Iterator[str]:

@@ -1,9 +1,6 @@
 """The fixed training jobs. A new one is a module here and a line in ``WORKLOADS``; so is a variant of one.
 
-``prepare(data, options)`` returns a job that is ready to step. Such a job has ``step()``, which trains on the next
-batch and returns the loss; ``images_per_step``, and as what reports count them (``unit``); ``steps_per_epoch``;
-``quality()``, the figures of a test by their names; the ``digests`` of its code, data and initial weights; and its
-``network``, which says in which modes it was trained (``modes.Network``).
+``prepare(data, options)`` returns a ``Training`` that is ready to step.
 """
 
 from __future__ import annotations
@@ -11,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from envkit.worker.modes import Options
 from envkit.worker.workloads import all_reduce, cnn, loader, loader_epochs, segmentation, translation
@@ -20,6 +17,47 @@ from envkit.worker.workloads import all_reduce, cnn, loader, loader_epochs, segm
 GENERATED = "generated"
 # Losses that differ by more than this share are not the rounding of another thread count or order.
 LOSS_TOLERANCE = 1e-3
+
+
+class TrainedNetwork(Protocol):
+    """The model of a job: a ``modes.Network``, or the stages of a ``pipeline.Pipeline``."""
+
+    def modes(self) -> dict[str, str | bool]:
+        """Return the modes that were in effect."""
+
+    def weights(self) -> str:
+        """Return the digest of all that is trained, as it is now."""
+
+
+class Training(Protocol):
+    """A training job that is ready to step."""
+
+    @property
+    def unit(self) -> str:
+        """The name that reports give to ``images_per_step``."""
+
+    @property
+    def images_per_step(self) -> int: ...
+
+    @property
+    def steps_per_epoch(self) -> int: ...
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of its code, data and initial weights, by these names."""
+
+    @property
+    def network(self) -> TrainedNetwork: ...
+
+    def step(self) -> float | None:
+        """Train on the next batch, and return the loss if this rank knows it."""
+
+    def quality(self) -> dict[str, object] | None:
+        """Test what was learnt, and return the figures by their names; None if nothing is learnt."""
+
+
+if TYPE_CHECKING:
+    Prepare = Callable[[str, Options], Training]
 
 
 @dataclass(frozen=True)
@@ -31,14 +69,13 @@ class Workload:
     many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. ``items`` are all that
     there are to train on, and so the most that a batch can have. Of ``stages`` each is in ranks of its own.
     ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for those of several
-    ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and ranks only exchange; its
-    job also has ``exchanged(steps)``, how long that took in the last so many steps. One that is not ``paced`` has its
-    number of steps on any machine; others never have fewer to warm up. One whose epochs end as DataLoader's do has
-    ``epoch_steps`` in each, and its job has ``workers_seen()``, what is known of those that load. ``figures`` are what
-    the test in its worker finds, each a share from 0 to 1; one without any learns nothing.
+    ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and ranks only exchange. One
+    that is not ``paced`` has its number of steps on any machine; others never have fewer to warm up. One whose epochs
+    end as DataLoader's do has ``epoch_steps`` in each. ``figures`` are what the test in its worker finds, each a share
+    from 0 to 1; one without any learns nothing.
     """
 
-    prepare: Callable[[str, Options], Any]
+    prepare: Prepare
     warmup_steps: int = 5
     steps: int = 40
     epochs: int = 10  # of the full training
@@ -122,9 +159,7 @@ def find(name: str) -> Workload | None:
     return _cell(prepare, epochs.base, steps, loader_epochs.EPOCHS * steps, epoch_steps=steps)
 
 
-def _cell(
-    prepare: Callable[..., Any], settings: loader.Settings, warmup_steps: int, steps: int, epoch_steps: int = 0
-) -> Workload:
+def _cell(prepare: Prepare, settings: loader.Settings, warmup_steps: int, steps: int, epoch_steps: int = 0) -> Workload:
     """The loader with settings of its own."""
     return Workload(
         prepare, warmup_steps, steps, epochs=40, epoch_steps=epoch_steps,
@@ -133,8 +168,8 @@ def _cell(
 
 
 def get(name: str) -> Workload:
-    """The same. Raises KeyError if it is missing."""
-    found = find(name)
-    if found is None:
+    """Return the workload called ``name``. Raise KeyError for another name."""
+    workload = find(name)
+    if workload is None:
         raise KeyError(name)
-    return found
+    return workload

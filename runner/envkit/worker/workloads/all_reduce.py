@@ -1,4 +1,4 @@
-"""What ranks exchange when they train, and nothing else: sums over all ranks, of numbers in several sizes.
+"""The exchange of ranks that train, and nothing else: sums over all ranks, of numbers in several sizes.
 
 A step adds up each of SIZES (times the scale) REPEATS times, as DistributedDataParallel adds up gradients: float32, in
 place. How long one takes is the mean over these; one before them, which is not timed, has ranks begin together. The
@@ -10,11 +10,15 @@ for n ranks. The latter can be compared with what hardware can do, whatever the 
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import accelerator, distributed, modes
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.sample import Exchanged
 from envkit.worker.workloads import digests
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # In bytes, at scale 1: a few numbers, where latency is all, up to the gradients of some million parameters.
 SIZES = (2**12, 2**16, 2**20, 2**24)
@@ -62,15 +66,15 @@ class Exchange:
             begin, end = clock.times()
             seconds.append((end - begin) / REPEATS)
         ranks = distributed.size()
-        wanted: float = ranks * (ranks + 1) / 2 * float(ranks) ** REPEATS
-        return sum(float(numbers[-1]) for numbers in self._sums) / len(self._sums) / wanted
+        expected: float = ranks * (ranks + 1) / 2 * float(ranks) ** REPEATS
+        return sum(float(numbers[-1]) for numbers in self._sums) / len(self._sums) / expected
 
-    def _add_up(self, numbers: Any) -> None:
+    def _add_up(self, numbers: Tensor) -> None:
         """One process has nothing to add."""
         if distributed.size() > 1:
             self._torch.distributed.all_reduce(numbers)
 
-    def exchanged(self, steps: int) -> list[dict[str, float]]:
+    def exchanged(self, steps: int) -> list[Exchanged]:
         """For each size (bytes) how long this rank took for one (seconds): medians over the last ``steps``."""
         timed = zip(self._bytes, self._seconds)
         return [{"bytes": size, "seconds": median(seconds[-steps:])} for size, seconds in timed]
@@ -82,7 +86,7 @@ class Exchange:
         """As that of ``modes.Network``: ranks must have the same sums."""
         return modes.digest_of((str(size), numbers) for size, numbers in zip(self._bytes, self._sums))
 
-    def seen(self) -> dict[str, Any]:
+    def modes(self) -> dict[str, str | bool]:
         """As that of ``modes.Network``: there is nothing to train in another mode."""
         return {**USUAL.modes, "device": self._sums[0].device.type}
 

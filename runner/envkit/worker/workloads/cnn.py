@@ -10,12 +10,17 @@ trains it in two stages, where there are ranks for them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import distributed, fashion_mnist, modes, pipeline
 from envkit.worker.modes import USUAL, Network, Options
 from envkit.worker.pipeline import Pipeline
 from envkit.worker.workloads import digests
+
+if TYPE_CHECKING:
+    from numpy import uint8
+    from numpy.typing import NDArray
+    from torch import Tensor
 
 SEED = 42
 PARAMETERS = 1_630_090
@@ -29,7 +34,7 @@ CUT = 6
 
 @dataclass(frozen=True)
 class Variant:
-    """What a variant changes: whether layers have a bias, and how many images are in a batch (the last may be less).
+    """A variant has a bias in its layers or none, and some number of images in a batch (the last may have fewer).
 
     One that is ``staged`` is trained by stages, in ranks of their own where there are several, and all its batches are
     full.
@@ -57,11 +62,11 @@ class Training:
         torch.manual_seed(SEED)
         self._torch = torch
         self._generator = torch.Generator().manual_seed(SEED)
-        images = _normalised(torch, arrays["train-images-idx3-ubyte"])
+        images = _normalised(arrays["train-images-idx3-ubyte"])
         labels = torch.from_numpy(arrays["train-labels-idx1-ubyte"].astype("int64"))
         training = torch.randperm(len(images), generator=self._generator)[: int(len(images) * TRAINING_SHARE)]
         self._images, self._labels = images[training], labels[training]
-        self._test_images = _normalised(torch, arrays["t10k-images-idx3-ubyte"])
+        self._test_images = _normalised(arrays["t10k-images-idx3-ubyte"])
         self._test_labels = torch.from_numpy(arrays["t10k-labels-idx1-ubyte"].astype("int64"))
         model = nn.Sequential(
             nn.Conv2d(1, 32, kernel_size=3, padding=1, bias=variant.bias), nn.ReLU(), nn.MaxPool2d(2),
@@ -75,18 +80,18 @@ class Training:
         self.images_per_step = variant.batch * options.scale
         self._pipeline: Pipeline | None = None
         if variant.staged and distributed.size() > 1:
-            one_batch = self._images[: self.images_per_step]
-            self._pipeline = Pipeline((model[:CUT], model[CUT:]), one_batch, self._loss)
-        self._whole = Network(model, options, ranked=self._pipeline is None)
-        self.network = self._pipeline or self._whole
+            first_batch = self._images[: self.images_per_step]
+            self._pipeline = Pipeline((model[:CUT], model[CUT:]), first_batch, self._loss)
+        self._model = Network(model, options, ranked=self._pipeline is None)
+        self.network = self._pipeline or self._model
         self._optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, weight_decay=0.005)
-        self._order: Any = None
+        self._order: Tensor
         self._next = 0
         full = len(self._images) // self.images_per_step
         self.steps_per_epoch = full if variant.staged else -(-len(self._images) // self.images_per_step)
-        own = (__file__, distributed.__file__, fashion_mnist.__file__, modes.__file__, pipeline.__file__)
+        files = (__file__, distributed.__file__, fashion_mnist.__file__, modes.__file__, pipeline.__file__)
         self.digests = {
-            "code": digests.of_code((variant, options), *own),
+            "code": digests.of_code((variant, options), *files),
             "data": data_digest,
             "initial_weights": digests.of_weights(model),
         }
@@ -107,33 +112,35 @@ class Training:
         self._optimizer.step()
         return loss
 
-    def _backward(self, batch: Any) -> float:
+    def _backward(self, batch: Tensor) -> float:
         part = distributed.share(batch)
-        scores = self._whole(self._whole.laid_out(self._images[part]))
+        scores = self._model(self._model.laid_out(self._images[part]))
         # of an epoch's last batch, which is smaller, some of very many ranks have nothing: no mean, and no gradients
-        loss = self._loss(scores, self._whole.placed(self._labels[part])) if len(part) else scores.sum()
+        loss = self._loss(scores, self._model.placed(self._labels[part])) if len(part) else scores.sum()
         loss = distributed.weighted(loss, len(part), len(batch))
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # PyTorch has no types for it
         return float(loss.item())
 
-    def _backward_in_stages(self, batch: Any) -> float | None:
+    def _backward_in_stages(self, batch: Tensor) -> float | None:
         assert self._pipeline is not None
         part = self._pipeline.share(batch)
         return self._pipeline.backward(self._images[part], self._labels[part])
 
-    def quality(self) -> dict[str, Any]:
+    def quality(self) -> dict[str, object]:
         """``accuracy``: the share of the 10,000 test images that the network classifies rightly, from 0 to 1."""
         if self._pipeline:
             self._pipeline.gather()
         right = 0
         with self._torch.no_grad():
             for first in range(0, len(self._test_images), 1000):
-                images = self._whole.laid_out(self._test_images[first : first + 1000])
-                right += int((self._whole.test(images).argmax(1) == self._test_labels[first : first + 1000]).sum())
+                images = self._model.laid_out(self._test_images[first : first + 1000])
+                right += int((self._model.test(images).argmax(1) == self._test_labels[first : first + 1000]).sum())
         return {"accuracy": right / len(self._test_images)}
 
 
-def _normalised(torch: Any, images: Any) -> Any:
+def _normalised(images: NDArray[uint8]) -> Tensor:
+    import torch
+
     tensor = torch.from_numpy(images.astype("float32")).unsqueeze(1)
     return tensor.div_(255).sub_(MEAN).div_(DEVIATION)
 

@@ -13,11 +13,21 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from envkit.worker import modes, png
 from envkit.worker.modes import USUAL, Network, Options
 from envkit.worker.workloads import digests
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    from numpy import uint8
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from torch.utils.data import DataLoader, Dataset
+
+    Item = tuple[Tensor, int]
 
 SEED = 42
 PICTURES, TEST_PICTURES = 160, 32
@@ -33,7 +43,7 @@ NAME = re.compile(r"loader-w(\d{1,3})-b([1-9]\d{0,3})(?:-p([1-9]\d{0,2}))?(-pin)
 
 @dataclass(frozen=True)
 class Settings:
-    """What DataLoader is given. ``prefetch`` is how many batches each worker makes ahead; 0 where there is no worker.
+    """The arguments of DataLoader. ``prefetch`` is how many batches each worker makes ahead; 0 without a worker.
 
     ``pin`` copies batches into memory that an accelerator reads directly; without one it does nothing.
     """
@@ -66,12 +76,12 @@ def settings_of(workload: str) -> Settings | None:
 
 
 class Pictures:
-    """What workers share: the files, and how one becomes an image of 3 x SMALL x SMALL."""
+    """The files that workers share, and how each becomes an image of 3 x SMALL x SMALL."""
 
     def __init__(self, files: list[bytes], labels: list[int]) -> None:
         self._files, self._labels = files, labels
 
-    def __getitem__(self, key: tuple[int, int]) -> tuple[Any, int]:
+    def __getitem__(self, key: tuple[int, int]) -> Item:
         """``key``: which picture, and its place in the run (below 0: cut from the middle, and never mirrored)."""
         number, place = key
         image = png.decode(self._files[number])
@@ -133,8 +143,8 @@ class Training:
         self.images_per_step = settings.batch * options.scale
         self.steps_per_epoch = max(1, PICTURES // self.images_per_step)
         workers = settings.workers * options.scale
-        self._loader = _loader(torch, Pictures(files, labels), Batches(self.images_per_step), settings, workers)
-        self._batches: Iterator[Any] | None = None
+        self._loader = _loader(Pictures(files, labels), Batches(self.images_per_step), settings, workers)
+        self._batches: Iterator[tuple[Tensor, Tensor]] | None = None
         self.digests = {
             "code": digests.of_code((settings, options), __file__, png.__file__, modes.__file__),
             "data": data.hexdigest(),
@@ -152,39 +162,41 @@ class Training:
         self._optimizer.step()
         return float(loss.item())
 
-    def quality(self) -> dict[str, Any]:
+    def quality(self) -> dict[str, object]:
         """``accuracy``: the share of the test pictures whose pattern is told rightly, from 0 to 1."""
         pictures = Pictures(self._test, self._test_labels)
         images = self._torch.stack([pictures[number, -1][0] for number in range(TEST_PICTURES)])
         with self._torch.no_grad():
-            found = self.network.test(self.network.laid_out(images)).argmax(1)
-        right = int((found == self._torch.tensor(self._test_labels)).sum())
+            predicted = self.network.test(self.network.laid_out(images)).argmax(1)
+        right = int((predicted == self._torch.tensor(self._test_labels)).sum())
         return {"accuracy": right / TEST_PICTURES}
 
 
-def _loader(torch: Any, pictures: Pictures, batches: Batches, settings: Settings, workers: int) -> Any:
+def _loader(pictures: Pictures, batches: Batches, settings: Settings, workers: int) -> DataLoader[Item]:
     """Workers are forked, whatever a Python does by itself: they share the pictures, and start at once."""
     from torch.utils.data import DataLoader
 
-    given: dict[str, Any] = {"pin_memory": settings.pin, "num_workers": workers}
-    if workers:
-        given.update(prefetch_factor=settings.prefetch, multiprocessing_context="fork")
-    made: Any = DataLoader
-    return made(pictures, batch_sampler=batches, **given)
+    data_set = cast("Dataset[Item]", pictures)  # which needs no base class that torch would have to be imported for
+    if not workers:
+        return DataLoader(data_set, batch_sampler=batches, pin_memory=settings.pin)
+    return DataLoader(
+        data_set, batch_sampler=batches, pin_memory=settings.pin, num_workers=workers,
+        prefetch_factor=settings.prefetch, multiprocessing_context="fork",
+    )  # fmt: skip
 
 
-def _image(cut: Any) -> Any:
+def _image(cut: NDArray[uint8]) -> Tensor:
     """float32, 3 x SMALL x SMALL, about 0, from uint8, CUT x CUT x 3."""
     import numpy
     import torch
 
     pixels = torch.from_numpy(numpy.ascontiguousarray(cut)).permute(2, 0, 1)[None].float()
-    interpolate: Any = torch.nn.functional.interpolate
-    small = interpolate(pixels, size=(SMALL, SMALL), mode="bilinear", align_corners=False)
+    size = (SMALL, SMALL)
+    small = torch.nn.functional.interpolate(pixels, size=size, mode="bilinear", align_corners=False)
     return small[0].sub_(127.5).div_(64)
 
 
-def _drawn(count: int, seed: int, digest: Any) -> tuple[list[bytes], list[int]]:
+def _drawn(count: int, seed: int, digest: _Hash) -> tuple[list[bytes], list[int]]:
     """Files, and which pattern each shows: stripes with noise. ``digest`` is told their pixels.
 
     Files are no part of it: another zlib writes the same picture in another way. Stripes are no sines, whose last bit
@@ -193,7 +205,7 @@ def _drawn(count: int, seed: int, digest: Any) -> tuple[list[bytes], list[int]]:
     import numpy
 
     chance = numpy.random.default_rng(seed)
-    picture: Any = numpy.empty((SIZE, SIZE, png.CHANNELS), dtype=numpy.uint8)
+    picture: NDArray[uint8] = numpy.empty((SIZE, SIZE, png.CHANNELS), dtype=numpy.uint8)
     labels = [number % PATTERNS for number in range(count)]
     files = []
     for label in labels:
@@ -205,7 +217,7 @@ def _drawn(count: int, seed: int, digest: Any) -> tuple[list[bytes], list[int]]:
             stripes = (middle + height * waves).astype(numpy.int16)
             noise = chance.integers(-NOISE, NOISE + 1, size=(SIZE, SIZE), dtype=numpy.int8)
             picture[:, :, channel] = numpy.clip((stripes[:, None] if label % 2 else stripes) + noise, 0, 255)
-        digest.update(picture)
+        digest.update(picture.data)
         files.append(png.encode(picture))
     return files, labels
 

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker.modes import USUAL, Options
 from envkit.worker.workloads import digests, loader
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORK, SPAWN, FORKSERVER = STARTS = ("fork", "spawn", "forkserver")
 # How many epochs a sample has, of a workload that is named for them.
@@ -32,7 +35,7 @@ NAME = re.compile(rf"(loader-.+)-({'|'.join(STARTS)})(-persistent)?")
 
 @dataclass(frozen=True)
 class Settings:
-    """What DataLoader is given, how its workers are started, and whether they stay when an epoch ends."""
+    """The arguments of DataLoader, how its workers are started, and whether they stay when an epoch ends."""
 
     base: loader.Settings  # as of a training whose epoch has no end
     start: str
@@ -54,8 +57,8 @@ def settings_of(workload: str) -> Settings | None:
     of_loader = loader.settings_of(match[1]) if match else None
     if match is None or of_loader is None or not of_loader.workers:
         return None
-    found = Settings(of_loader, match[2], match[3] is not None)
-    return found if found.epoch_steps >= LEAST_STEPS else None
+    settings = Settings(of_loader, match[2], match[3] is not None)
+    return settings if settings.epoch_steps >= LEAST_STEPS else None
 
 
 class Epochs:
@@ -76,8 +79,7 @@ class Training(loader.Training):
 
         super().__init__(options, settings.base)
         self.steps_per_epoch = settings.epoch_steps
-        made: Any = DataLoader
-        self._loader = made(
+        self._loader = DataLoader(
             self._loader.dataset, batch_sampler=Epochs(self.images_per_step, self.steps_per_epoch),
             pin_memory=settings.base.pin, num_workers=settings.base.workers,
             prefetch_factor=settings.base.prefetch, multiprocessing_context=settings.start,
@@ -88,7 +90,7 @@ class Training(loader.Training):
         self._every = self._batches = self._all_batches()
         self.digests["code"] = digests.of_code((settings, self.digests["code"]), __file__)
 
-    def _all_batches(self) -> Generator[Any, None, None]:
+    def _all_batches(self) -> Generator[tuple[Tensor, Tensor], None, None]:
         while True:
             for at, batch in enumerate(self._loader):
                 if at == 0:
@@ -96,14 +98,14 @@ class Training(loader.Training):
                     self._workers.append(frozenset(child.pid for child in children if child.pid is not None))
                 yield batch
 
-    def workers_seen(self) -> dict[str, Any]:
-        """What was seen of DataLoader's workers, which are ended after it; None where too few epochs began to tell.
+    def worker_report(self) -> dict[str, object]:
+        """Describe DataLoader's workers, and end them; a value is None if too few epochs began to tell.
 
         Their start method is the kernel's word, and that they stayed is told by their process numbers.
         """
         last = self._workers[-1] if self._workers else frozenset()
         methods = sorted({method for pid in last if (method := started_by(pid))})
-        seen = {
+        report: dict[str, object] = {
             "start": " and ".join(methods) or None,
             "persistent": len(set(self._workers)) == 1 if len(self._workers) > 1 else None,
             "epochs": len(self._workers),
@@ -111,8 +113,9 @@ class Training(loader.Training):
         }
         # by themselves they would see within 5 s that this process has ended; and would leave semaphores behind
         self._every.close()
-        self._batches = self._loader = None
-        return seen
+        self._batches = None
+        del self._loader
+        return report
 
 
 def _end_with(training: int, worker: int) -> None:

@@ -8,12 +8,15 @@ translations, word by word the likeliest, which the runner works BLEU out from.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker import corpus, distributed, modes
 from envkit.worker.corpus import BEGIN, END, PAD, SOURCE, TARGET
 from envkit.worker.modes import USUAL, Network, Options
 from envkit.worker.workloads import digests
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SEED = 42
 BATCH = 32
@@ -37,21 +40,21 @@ class Training:
         torch.manual_seed(SEED)
         self._torch = torch
         self._generator = torch.Generator().manual_seed(SEED)
-        self._source, self._target = _tensors(torch, corpus.pairs(PAIRS, SEED))
-        self._test_source, self._test_target = _tensors(torch, corpus.pairs(TEST_PAIRS, SEED + 1))
+        self._source, self._target = _tensors(corpus.pairs(PAIRS, SEED))
+        self._test_source, self._test_target = _tensors(corpus.pairs(TEST_PAIRS, SEED + 1))
         model = transformer.Translator(SOURCE.size, TARGET.size, PAD, LONGEST)
         weights = digests.of_weights(model)
         self.network = Network(model, options)
         self._optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98))
-        self._order: Any = None
+        self._order: Tensor
         self._next = 0
         self.images_per_step = BATCH * options.scale
         self.steps_per_epoch = PAIRS // self.images_per_step
-        own = (__file__, distributed.__file__, modes.__file__)
+        files = (__file__, distributed.__file__, modes.__file__)
         data = (self._source, self._target, self._test_source, self._test_target)
         self.digests = {
-            "code": digests.of_code(options, *own, corpus.__file__, str(transformer.__file__)),
-            "data": digests.of_arrays(one.numpy() for one in data),
+            "code": digests.of_code(options, *files, corpus.__file__, str(transformer.__file__)),
+            "data": digests.of_arrays(tensor.numpy() for tensor in data),
             "initial_weights": weights,
         }
 
@@ -67,26 +70,26 @@ class Training:
         source, target = self._source[part], self._target[part]
         self._optimizer.zero_grad()
         scores = self.network(source, target[:, :-1])
-        wanted = self.network.placed(target[:, 1:].flatten())
-        loss: Any = self._torch.nn.functional.cross_entropy(scores.flatten(0, 1), wanted, ignore_index=PAD)
+        following = self.network.placed(target[:, 1:].flatten())
+        loss = self._torch.nn.functional.cross_entropy(scores.flatten(0, 1), following, ignore_index=PAD)
         if part is not batch:  # ranks have unlike many words
             loss = distributed.weighted(loss, _count(target[:, 1:]), _count(self._target[batch][:, 1:]))
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # PyTorch has no types for it
         self._optimizer.step()
         return float(loss.item())
 
-    def quality(self) -> dict[str, Any]:
+    def quality(self) -> dict[str, object]:
         """``token accuracy`` from 0 to 1, and TRANSLATIONS as lists of word numbers."""
         source, target = self._test_source, self._test_target
         with self._torch.no_grad():
-            found, wanted = self.network.test(source, target[:, :-1]).argmax(2), target[:, 1:]
-            words = wanted != PAD
-            accuracy = float((found == wanted)[words].float().mean())
-            written = self._translated(source)
-        pairs = [[_words(own), _words(reference[1:])] for own, reference in zip(written, target.tolist())]
+            predicted, following = self.network.test(source, target[:, :-1]).argmax(2), target[:, 1:]
+            words = following != PAD
+            accuracy = float((predicted == following)[words].float().mean())
+            translations = self._translated(source)
+        pairs = [[_words(ours), _words(reference[1:])] for ours, reference in zip(translations, target.tolist())]
         return {"token accuracy": accuracy, TRANSLATIONS: pairs}
 
-    def _translated(self, source: Any) -> list[list[int]]:
+    def _translated(self, source: Tensor) -> list[list[int]]:
         """The likeliest word after word, until each sentence has ended or is as long as any."""
         torch = self._torch
         target = torch.full((len(source), 1), BEGIN)
@@ -95,11 +98,11 @@ class Training:
             target = torch.cat([target, following], dim=1)
             if bool((target == END).any(1).all()):
                 break
-        written: list[list[int]] = target[:, 1:].tolist()
-        return written
+        translations: list[list[int]] = target[:, 1:].tolist()
+        return translations
 
 
-def _count(words: Any) -> int:
+def _count(words: Tensor) -> int:
     """How many there are, without what fills up."""
     return int((words != PAD).sum())
 
@@ -109,13 +112,15 @@ def _words(numbers: list[int]) -> list[int]:
     return numbers[: numbers.index(END)] if END in numbers else numbers
 
 
-def _tensors(torch: Any, pairs: list[tuple[list[int], list[int]]]) -> tuple[Any, Any]:
+def _tensors(pairs: list[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor]:
     """Both languages as int64, pairs x LONGEST, each sentence between a beginning and an end and then filled up."""
-    both = torch.full((2, len(pairs), LONGEST), PAD)
+    import torch
+
+    sentences = torch.full((2, len(pairs), LONGEST), PAD)
     for number, pair in enumerate(pairs):
         for language, words in enumerate(pair):
-            both[language, number, : len(words) + 2] = torch.tensor([BEGIN, *words, END])
-    return both[0], both[1]
+            sentences[language, number, : len(words) + 2] = torch.tensor([BEGIN, *words, END])
+    return sentences[0], sentences[1]
 
 
 def prepare(data: str, options: Options = USUAL) -> Training:

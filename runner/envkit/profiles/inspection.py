@@ -1,4 +1,4 @@
-"""The document of a worker that inspects an image, as ``envkit.worker.image.inspection`` prints it.
+"""The document of a worker that inspects an image, as ``envkit.worker.image`` prints it.
 
 Documents are recorded as they are, so these types name the keys that later code reads.
 """
@@ -22,6 +22,28 @@ class Facts(TypedDict, total=False):
     smt: bool
     cpu_vendor: str | None
     gpus: int  # where they were looked for
+    machine_numa_nodes: int  # in the facts of a rank: those of the whole machine
+
+
+class Fingerprint(TypedDict, total=False):
+    """The machine that a result is of (``envkit.worker.host.fingerprint``). A value that could not be read is None."""
+
+    cpu_model: str
+    cpu_numbers: str | None  # of the kernel, which tell the kind of processor
+    architecture: str
+    microcode: str | None
+    caches: object
+    memory_bytes: int | None
+    kernel: str
+    distribution: str | None
+    libc: str | None
+    thp_enabled: str | None  # transparent huge pages
+    thp_defrag: str | None
+    governor: str | None
+    frequency_driver: str | None
+    hypervisor: str | None
+    isa: list[str]
+    aslr: str | None
 
 
 class Python(TypedDict):
@@ -32,10 +54,20 @@ class Python(TypedDict):
     prefix: str
 
 
+class LibraryFile(TypedDict):
+    """A library of the registry that was found (``envkit.worker.libraries.locate``)."""
+
+    path: str
+    sha256: str
+    others: list[str]  # files of the same name and other content
+
+
 class Accelerator(TypedDict, total=False):
     """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
 
     devices: list[dict[str, object]]
+    driver: str | None  # its version
+    torch_cuda: str | None  # the CUDA that torch was built for; None for CPUs alone
     usable: int
     problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
     by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
@@ -46,13 +78,17 @@ class Inspection(TypedDict, total=False):
     """The inside of an image. A key is missing where it was not asked for."""
 
     facts: Facts
+    whole: Facts  # in the inspection of a rank: the facts of the machine, of which ``facts`` are a share
     accelerator: Accelerator
     memory_limit: int | None  # in bytes
     groups_seen: bool  # control groups could be read
-    fingerprint: dict[str, object]
+    fingerprint: Fingerprint
     python: Python
     packages: dict[str, str | None]  # versions
-    libraries: dict[str, dict[str, object]]
+    unverified_packages: str | None  # one that was installed without its digest being checked
+    libraries: dict[str, LibraryFile]
+    library_folders: list[str]
+    providers: dict[str, str]  # of libraries, by their names
     package_folders: list[str]
     python_path: str | None
     commands: dict[str, str | None]  # the path of each that was looked for

@@ -6,8 +6,7 @@ import json
 from importlib import metadata
 from pathlib import Path
 
-from envkit.worker.image.contents import conda_packages, python_packages, system_packages, torch_build
-from envkit.worker.image.inspection import inspect
+from envkit.worker.image import conda_packages, inspect, python_packages, system_packages, torch_build
 
 from tests.worker.made_up import write
 

@@ -1,1 +1,0 @@
-"""What can be seen of an image from inside: its machine, packages and libraries."""
