@@ -94,6 +94,7 @@ def test_the_result_without_disturbed_blocks_is_beneath():
     assert "without disturbed blocks" in words(figure)
 
 
+@pytest.mark.slow
 def test_the_noise_floor_is_shown_where_it_is_known():
     assert "noise floor of identical profiles (±0.8%)" in words(drawn(FOREST, events_of(calibration=CALIBRATION)))
 
@@ -115,6 +116,7 @@ def test_step_times_with_a_long_tail_get_a_logarithmic_axis(slowest, scale):
     assert ("logarithmic" in axes.get_xlabel()) is (scale == "log")
 
 
+@pytest.mark.slow
 def test_step_times_that_are_all_equal():
     same = {"seconds": [1.0]}
     assert "slowest 333 ms" in words(drawn(DISTRIBUTIONS, events_of(mine=same, baseline=same)))
@@ -130,6 +132,7 @@ def test_the_course_has_disturbed_samples_apart():
     assert "disturbed from outside" in words(figure)
 
 
+@pytest.mark.slow
 def test_the_course_has_equal_scales():
     figure, spans = drawn(TIME_COURSE, events_of(mine={"seconds": NOISY})), []
     assert "disturbed" not in words(figure)
@@ -150,6 +153,7 @@ def shift(events, from_block, seconds):
     return events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 86400, -600])
 def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds):
     figure = drawn(TIME_COURSE, shift(events_of(), 4, seconds))
@@ -186,6 +190,7 @@ def contrast(colour):
     return 1.05 / (0.05 + sum(part * share for part, share in zip(parts, (0.2126, 0.7152, 0.0722), strict=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", pictures.PICTURES, ids=lambda picture: picture.name)
 @pytest.mark.parametrize("others", [{}, MANY], ids=["two", "many"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
@@ -199,6 +204,7 @@ def test_all_words_can_be_read(picture, others, narrow):
     assert (inside.y0 >= page.y0, inside.y1 <= page.y1) == (True, True)
 
 
+@pytest.mark.slow
 def test_names_are_shown_as_they_are():
     """And not as formulas, with $, or as markup."""
     events = events_of(others={"$x^2$": {}, "<b>&": {}})
@@ -209,6 +215,7 @@ def test_names_are_shown_as_they_are():
     assert "A &lt;picture&gt; &amp;" in shown
 
 
+@pytest.mark.slow
 def test_steps_of_larger_batches_are_told_of():
     """Of ranks in weak scaling, beside those of one process."""
     events = events_of()
@@ -222,6 +229,7 @@ def test_steps_of_larger_batches_are_told_of():
         assert "scaling" not in words(drawn(picture, events_of()))
 
 
+@pytest.mark.slow
 def test_steps_of_several_at_once_are_told_of():
     events = events_of()
     events[0]["study"]["arms"][1]["instances"] = 2
@@ -239,6 +247,7 @@ def test_an_svg_takes_its_colours_from_the_page():
     assert fixed == set()
 
 
+@pytest.mark.slow
 def test_the_same_record_gives_the_same_bytes_whatever_the_users_settings():
     import matplotlib
 
@@ -248,6 +257,7 @@ def test_the_same_record_gives_the_same_bytes_whatever_the_users_settings():
         assert (pictures.png(result), pictures.svg(FOREST, result, False, "")) == first
 
 
+@pytest.mark.slow
 def test_a_png_has_all_pictures_below_each_other():
     content = pictures.png(conclude(events_of()))
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -256,6 +266,7 @@ def test_a_png_has_all_pictures_below_each_other():
     assert width < height < 2 * width
 
 
+@pytest.mark.slow
 def test_a_png_says_what_is_left_out(monkeypatch):
     figures = []
     monkeypatch.setattr(style, "to_png", lambda figure, dpi: figures.append(figure))
@@ -307,6 +318,7 @@ def test_long_trainings_are_in_minutes():
     assert figure.axes[1].lines[1].get_xdata()[-1] == pytest.approx(10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [(), MANY], ids=["two", "many"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 def test_all_words_of_learning_curves_can_be_read(others, narrow):

@@ -74,6 +74,7 @@ def log(folder):
     return (folder / "node1/log.txt").read_text()
 
 
+@pytest.mark.slow
 def test_measures_and_says_so(submitted, start_node, folder):
     submitted(blocks=6)
     status, said = ended(start_node(), folder)
@@ -92,6 +93,7 @@ def test_a_job_that_is_requeued_leaves_a_node_alone_that_is_done(submitted, node
     assert (folder / "node1" / record.FILE_NAME).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_goes_on_with_what_is_there(submitted, start_node, folder, simulation):
     submitted(blocks=3)
     simulation.worker("mine", does="hang", **{"from": 2})
@@ -123,6 +125,7 @@ def interrupted(process, folder):
     return text(said.problem)
 
 
+@pytest.mark.slow
 def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, simulation):
     """The signal comes to all processes of the step, and means something to this one only."""
     submitted(blocks=2)
@@ -132,6 +135,7 @@ def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, 
     assert interrupted(process, folder) == "the job's time limit was near"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_slurms_sigterm_is_for_all_processes_and_comes_twice(submitted, start_node, folder, simulation, times):
     """The worker that it ends first has not failed."""
@@ -218,6 +222,7 @@ def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path):
     assert text(said.problem) == f"{start}: No such file or directory here; start from a folder that all nodes share"
 
 
+@pytest.mark.slow
 def test_a_command_of_ones_own_is_shown_before_it_starts(submitted, start_node, folder, tmp_path):
     submitted(user_command=UserCommand(("python", "x.py", "--lr 1"), str(tmp_path)))
     ended(start_node(), folder)
