@@ -1,4 +1,4 @@
-"""``python -m benchmarks.at_once N LAUNCHER … WORKER -``: one sample of workers that another launcher starts.
+"""``python benchmarks/at_once.py N LAUNCHER … WORKER -``: one sample of workers that another launcher starts.
 
 They train as the request at stdin says, and meet as the kit's own instances do (``envkit.worker.instances``). It
 imports what workers may, and no more.

@@ -20,6 +20,8 @@ from benchmarks.interleaved import Entry
 LAUNCHER = "torch.backends.xeon.run_cpu"
 # What the launcher looks for, by the names of the kit: it takes no other file names than these.
 WANTED = {"intel-openmp": "libiomp5.so", "jemalloc": "libjemalloc.so", "tcmalloc": "libtcmalloc.so"}
+# By its path: workers start in a folder of their own, where -m finds nothing of the project.
+STARTS_SEVERAL = Path(__file__).with_name("at_once.py")
 # Variables in which it looks for folders with libraries. A caller's own would give each machine another launcher.
 PLACES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
@@ -59,7 +61,7 @@ def entry(peer: Peer, python: str, libraries: Path) -> Entry:
     """
     prefix = (python, "-m", LAUNCHER, *peer.options, "--no-python")
     if peer.instances > 1:
-        prefix = (python, "-m", "benchmarks.at_once", str(peer.instances), *prefix)
+        prefix = (python, str(STARTS_SEVERAL), str(peer.instances), *prefix)
     variables = {"VIRTUAL_ENV": str(libraries)} if peer.found else {}
 
     def problems(evidence: Mapping[str, Any], printed: str) -> list[str]:

@@ -204,7 +204,7 @@ def test_two_at_once_take_two_cores(run, simulation, tmp_path):
 
 def at_once(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "benchmarks.at_once", "2", *map(str, command), "-"], cwd=PROJECT, capture_output=True,
+        [sys.executable, launched.STARTS_SEVERAL, "2", *map(str, command), "-"], cwd="/", capture_output=True,
         text=True, timeout=240, check=False, input=WorkerRequest(WORKER).line(),
     )  # fmt: skip
 
