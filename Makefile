@@ -103,7 +103,7 @@ rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours, or
 rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half an hour; writes docs/results/rivals-cnn.md)
 	@$(VENV)/bin/python -m benchmarks.rivals_cnn $(ARGS)
 
-peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (11 minutes; writes docs/results/peers.md)
+peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/results/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
 
 stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (25 minutes; writes docs/results/stacks.md)

@@ -24,7 +24,7 @@ def test_all_there_is_to_say(run, simulation):
     assert lines[0] == "OMP_NUM_THREADS"
     assert "How many threads a parallel region gets" in lines[1]
     rows = {line[:9].strip(): line[9:] for line in lines[3:]}
-    assert rows["read by"] == "gnu-openmp, intel-openmp, llvm-openmp, mkl (in this image: gnu-openmp, mkl)"
+    assert rows["read by"] == "gnu-openmp, intel-openmp, llvm-openmp, mkl, openblas (in this image: gnu-openmp, mkl)"
     assert rows["values"].startswith("a whole number from 1 to 2147483647")
     assert rows["default"] == "one thread per CPU that the process may use"
     assert rows["here"] == "4 (a worker's own answer)"

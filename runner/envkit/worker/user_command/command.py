@@ -192,8 +192,7 @@ def command(
         # what a program takes to say what it ran with is no training
         testimony_s = main["seconds"]
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
-        lost = lookout.reason
-        timed = chosen(asked, evidence_folder, main, watch, seconds, lost) if asked is not None else None
+        timed = chosen(asked, evidence_folder, main, watch, seconds, lookout.reason) if asked is not None else None
     source, ranks = sources.chosen(len(others) + 1)
     warmup, steps, values = _taken(timed, source, warmup_lines, seconds)
     if asked is not None and asked.least_s:
