@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines.base import PROJECT, EngineOptions, Launch
 from envkit.engines.base import WORKER as STARTED
+from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.local import LocalEngine
 from envkit.worker.host import cpu_facts
 from envkit.worker.messages import FewMeasured
