@@ -31,7 +31,7 @@ from tests.plans import study_of
 TAG = f"envkit-cpu:test-conda-{os.getpid()}"
 LOCK = "images/cpu/requirements.lock"
 # What the image's libraries come from, and what that needs.
-PACKAGES = ("intel-cmplr-lib-ur", "intel-openmp", "tcmlib", "umf")
+PACKAGES = ("cmeel", "intel-cmplr-lib-ur", "intel-openmp", "tcmlib", "umf")
 TORCH = re.findall(r"^torch==(\S+)", (PROJECT / "images/cpu/torch.lock").read_text(), re.MULTILINE)[0]
 # As much of it as the tests of an Apptainer image ask for.
 TORCH_CODE = f"""\
@@ -142,7 +142,7 @@ def test_conda_libraries_reach_an_image(oci_image: str, builder: str, tree: Path
     seen = [inspected(builder, built_image(builder)), inspected(builder, oci_image)]
     arms = [Arm(name, "baseline", builder, image=name) for name in ("debian", "conda")]
     engines = {arm.target: one for arm, one in zip(arms, seen, strict=True)}
-    beginning = SimpleNamespace(engines=engines, inspection=lambda target: engines[target]["inspection"])
+    beginning = SimpleNamespace(surroundings=engines.__getitem__)
     measured: Any = SimpleNamespace(study=study_of(arms), beginning=beginning, samples=lambda *of: [])
     differences = {one.what: one for one in of_run(measured)["conda"]}
     library = differences["library jemalloc"]
