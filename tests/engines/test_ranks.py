@@ -89,7 +89,7 @@ def shown(grad):
 def leave(workload, data, name):
     training = get(workload).prepare(data, Options())
     training.step()
-    whole = getattr(training, "_whole", training.network).model
+    whole = getattr(training, "_model", training.network).model
     found = {name: shown(one.grad) for name, one in whole.named_parameters() if one.grad is not None}
     with open(os.path.join(folder, name), "w") as file:
         json.dump(found, file)
