@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import record
+from envkit.checks.doctor.finding import found
+from envkit.checks.finding_messages import PowersaveGovernor
 from envkit.engines.messages import ExitStatus
 
 from tests import records
@@ -24,10 +26,7 @@ LONG_NAMES = {
     "kmp-under-libgomp": NOT_IN_EFFECT,
     "mimalloc-retain": {"seconds": times(0.65)},
 }
-FINDING = {
-    "code": "governor", "severity": "warn", "seen": "the CPU's governor is powersave",
-    "why": "clocks rise late, so that short steps are slower", "fix": "cpupower frequency-set --governor performance",
-}  # fmt: skip
+FINDING = found("governor", PowersaveGovernor()).to_json()
 RECORDS = {
     "one profile": lambda: disturbed(events_of(10, calibration=CALIBRATION, findings=[FINDING]), 1, 4),
     "several profiles": lambda: disturbed(events_of(12, others=LONG_NAMES), 3),

@@ -9,6 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from envkit import __version__
 from envkit.bench import record
+from envkit.checks.doctor.finding import Finding
+from envkit.checks.finding_messages import StoreBypassOff
+from envkit.checks.messages import Reason, Remedy
 from envkit.engines.messages import ExitStatus
 from envkit.report import html, pictures
 from envkit.report.parts import Drawing, Note, Report, Row, Rows, Section, Table
@@ -195,7 +198,7 @@ def test_there_is_a_page_of_every_run_and_what_is_missing_is_said(page, events, 
 def test_names_and_values_can_not_become_markup(page):
     events = events_of(others={"<script>alert(1)</script>": {}})
     events[0]["environments"]["mine"]["variables"] = {"A": '"><img src=x onerror=alert(1)>'}
-    events[0]["findings"] = [{"code": "x", "severity": "warn", "seen": "<i>", "why": "<b>", "fix": "<u>"}]
+    events[0]["findings"] = [Finding("x", "warn", StoreBypassOff("<i>"), Reason("<b>"), Remedy("<u>")).to_json()]
     found = page(events)
     assert {tag for tag, _ in found.elements} & {"script", "img", "i", "b", "u"} == set()
     assert "<script>alert(1)</script> 7 " in found.section("speedups")
