@@ -48,7 +48,7 @@ from envkit.report import model, terminal
 from envkit.tuning import profile_file
 
 RESULTS = Path("results")  # where one stands
-# Prints another report in the place of the usual one, from the folder of a completed run. Returns the exit status.
+# Prints another report than the usual one, from the folder of a completed run. Returns the exit status.
 Report = Callable[[Path], int]
 Require = Callable[[Prepared], None]
 

@@ -16,7 +16,7 @@ TEXT_FACTS = (CPU_VENDOR,)
 
 # Texts that a fact must not be, under ``not``, with the reason under ``because``.
 Excluded = TypedDict("Excluded", {"not": "str | list[str]", "because": str}, total=False)
-# Of a number the least, or an expression for it. Of a text those that will do, one or a list, or those that will not.
+# A number, or an expression for it, is the least that will do. A text or a list names what will do, or what will not.
 Need = int | str | list[str] | Excluded
 Needs = Mapping[str, Need]
 # Facts of a machine by name: numbers, and texts, which are None where the machine names none.

@@ -123,7 +123,7 @@ def _require_early(study: Study, named: Sequence[str], how: Invocation) -> None:
 
 
 def _try_and_measure(study: Study, named: Sequence[str], how: Invocation) -> int:
-    """``study`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
+    """Measure those of the profiles ``named`` that apply here. ``study`` has the reference as its only arm."""
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = study.arms[0].engine
     prefixes = {chosen.prefix[0] for chosen in loaded.values() if chosen.prefix}

@@ -63,7 +63,7 @@ def resolve_inside(engine: Engine, inherited: Mapping[str, str], name: str, allo
 def other_machine(name: str, path: Path, inspection: Inspection) -> Message | None:
     """Return the warning for the profile ``name`` in ``path`` if its tuning ran on another kind of machine, else None.
 
-    Only a profile that a tuning wrote has its machine beside it.
+    Only a tuning writes the machine into a file next to its profile.
     """
     try:
         evidence = documents.parse(files.read(evidence_path(path)))[MACHINE]

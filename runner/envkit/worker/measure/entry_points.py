@@ -29,7 +29,7 @@ class Listener(Protocol):
     """Hears of phases, on the thread that trains."""
 
     def begin(self, phase: str) -> bool:
-        """A phase begins. Return False where it is none to this listener, who then does not hear of its end either."""
+        """Take note that a phase begins. Return False to ignore it; ``end`` is then not called for it."""
 
     def end(self) -> None:
         """The phase that began last has ended."""
