@@ -62,9 +62,8 @@ make_system() {
     conda | debian) ;;
     *) die "LIBRARIES is '$1': conda or debian" ;;
     esac
-    # The wheel of mimalloc loads libatomic, which wheels do not bring.
     # shellcheck disable=SC2046 # names of packages, without spaces
-    apt_install python3 numactl libatomic1 $(cat "$kit/share/envkit/$1.packages")
+    apt_install python3 numactl $(cat "$kit/share/envkit/$1.packages")
     useradd --no-log-init --uid 1000 --user-group --create-home --shell /bin/bash kit
     # Where the engines mount the code and the data. Apptainer without an overlay mounts only on what exists.
     mkdir -p /kit/envkit /data

@@ -35,7 +35,8 @@ def packages(source: str) -> list[str]:
 def of_debian(source: str) -> list[str]:
     """Return Debian's packages for an image whose allocators are from ``source``: conda's are not among them."""
     known = [library.packages for library in INSTALLED.values() if "debian" in library.packages]
-    return [one["debian"] for one in known if source == "debian" or source not in one]
+    loaded = [package for library in INSTALLED.values() for package in library.loads.values()]
+    return [one["debian"] for one in known if source == "debian" or source not in one] + loaded
 
 
 def locate(name: str) -> Path | None:

@@ -76,7 +76,9 @@ def test_every_library_that_can_be_preloaded_says_how_to_get_it():
     assert way_to_get("tcmalloc") == (
         "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools"
     )
-    assert way_to_get("mimalloc") == "pip install cmeel-mimalloc (Debian 13: libmimalloc3)"
+    assert way_to_get("mimalloc") == (
+        "pip install cmeel-mimalloc (Debian 13: libmimalloc3); it needs libatomic.so.1 (Debian: libatomic1)"
+    )
 
 
 @pytest.mark.parametrize(

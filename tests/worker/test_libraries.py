@@ -15,7 +15,7 @@ from envkit.worker.libraries import LIBRARIES, ONE_RUNS, is_alone, locate, reade
 
 
 @pytest.fixture
-def folders(tmp_path):
+def folders(tmp_path, monkeypatch):
     """Folders ``one`` and ``two``, filled with the files given by their paths."""
 
     def make(*paths):
@@ -25,6 +25,7 @@ def folders(tmp_path):
             (tmp_path / path).write_text(path)
         return [tmp_path / "one", tmp_path / "two"]
 
+    monkeypatch.setattr(libraries, "_is_there", lambda file: True)
     return make
 
 
@@ -65,6 +66,17 @@ def test_llvms_library_is_not_intels_for_a_link_of_that_name(folders, tmp_path):
 
 def test_what_is_not_there_is_left_out(folders):
     assert locate(folders("one/libother.so")) == {}
+
+
+def test_one_that_needs_a_missing_file_is_left_out(folders, monkeypatch):
+    here = folders("one/libmimalloc.so.3", "one/libmimalloc.so.2")
+    monkeypatch.setattr(libraries, "_is_there", lambda file: file != "libatomic.so.1")
+    assert locate(here).keys() == {"mimalloc-2"}
+
+
+def test_a_file_is_there_if_the_loader_finds_it():
+    assert libraries._is_there("libc.so.6")
+    assert not libraries._is_there("libno-such-library.so.1")
 
 
 def test_the_interpreters_own_folder_is_searched_first():

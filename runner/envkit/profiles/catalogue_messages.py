@@ -43,4 +43,5 @@ def way_to_get(name: str) -> str:
         return PARTS[library.comes_with]
     ways = [FROM[source].format(package) for source, package in library.packages.items() if source in FROM]
     others = [f"{source.title()}: {package}" for source, package in library.packages.items() if source not in FROM]
-    return ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
+    way = ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
+    return way + "".join(f"; it needs {file} (Debian: {package})" for file, package in library.loads.items())

@@ -7,6 +7,7 @@ tuning, images and reports. It is plain data and needs the standard library alon
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import platform
 import re
@@ -34,6 +35,9 @@ class Library:
     text: bytes = b""  # what its file contains besides, and that of a library of the same symbol does not
     shows: tuple[str, str] = ("", "")  # the key of the evidence and the value there while it is in effect
     packages: Mapping[str, str] = field(default_factory=dict)  # by source (debian, conda, pypi) what brings it
+    loads: Mapping[str, str] = field(
+        default_factory=dict
+    )  # files that it needs besides, with Debian's packages
     comes_with: str = ""  # kit, torch, torch-x86_64, torch-cuda, glibc or system: what it is a part of
     in_images: bool = False  # images/ installs it from its packages
     profile: str = ""  # the shipped profile that preloads it alone
@@ -160,6 +164,7 @@ LIBRARIES: dict[str, Library] = {
         symbol="mi_theap_get_default",
         shows=("malloc.allocator", "mimalloc"),
         packages={"pypi": "cmeel-mimalloc", "debian 13": "libmimalloc3"},
+        loads={"libatomic.so.1": "libatomic1"},
         in_images=True,
         profile="mimalloc",
         reads=_MIMALLOC_READS,
@@ -380,15 +385,25 @@ def paths(name: str, folders: Sequence[Path]) -> list[Path]:
     return [path for path in found if named_as(str(path.resolve()), library.kind) in (None, name)]
 
 
+def _is_there(file: str) -> bool:
+    """Return whether the loader finds a shared library by its name alone."""
+    try:
+        ctypes.CDLL(file)
+    except OSError:
+        return False
+    return True
+
+
 def locate(folders: Sequence[Path]) -> dict[str, dict[str, object]]:
     """Logical name -> ``{"path", "sha256", "others"}`` of each library that was found.
 
-    ``others`` are files that are called the same, further down the search, and have another content.
+    ``others`` are files that are called the same, further down the search, and have another content. A library that
+    needs a file which is missing is left out: no process that preloads it would start.
     """
     found: dict[str, dict[str, object]] = {}
     for name in preloadable():
         here = paths(name, folders)
-        if here:
+        if here and all(map(_is_there, LIBRARIES[name].loads)):
             digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in here}
             mine = digests[here[0]]
             others = [str(path) for path in here if digests[path] != mine and path.name == here[0].name]
