@@ -35,9 +35,7 @@ class Library:
     text: bytes = b""  # what its file contains besides, and that of a library of the same symbol does not
     shows: tuple[str, str] = ("", "")  # the key of the evidence and the value there while it is in effect
     packages: Mapping[str, str] = field(default_factory=dict)  # by source (debian, conda, pypi) what brings it
-    loads: Mapping[str, str] = field(
-        default_factory=dict
-    )  # files that it needs besides, with Debian's packages
+    loads: Mapping[str, str] = field(default_factory=dict)  # files that it needs besides, with Debian's packages
     comes_with: str = ""  # kit, torch, torch-x86_64, torch-cuda, glibc or system: what it is a part of
     in_images: bool = False  # images/ installs it from its packages
     profile: str = ""  # the shipped profile that preloads it alone
