@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from msgspec import Struct
-
 from envkit.checks import effect
 from envkit.checks.effect import Check, changed, check
 from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together, WrittenByHook
 from envkit.checks.evidence import Evidence, ProcessDocument, SampleDocument, part, threads, variables
 from envkit.checks.process_scan import shorter
-from envkit.common import codec
 from envkit.common.errors import MISFITS
 from envkit.engines.measurement import Measurement
 from envkit.profiles.environment import Environment
@@ -238,15 +235,6 @@ def unrelated_complaints(environment: Environment, sample: Measurement) -> list[
     processes = sample.ranks or sample.instances
     evidence = processes[0].evidence if processes else sample.evidence
     return effect.unrelated_complaints(environment, evidence, sample.stderr)
-
-
-class _Checked(Struct):
-    checks: list[Check]
-
-
-def checks_of(sample: Mapping[str, object]) -> list[Check]:
-    """Return the checks that a sample's record has. Raise KeyError or ValueError for another form."""
-    return codec.parse(sample, _Checked).checks
 
 
 def _check_each(
