@@ -15,6 +15,8 @@ KINDS = {"list": "a list", "dict": "a mapping", "bool": "true or false", "str": 
 
 # How to get a library, by the source of its package.
 FROM = {"pypi": "pip install {}", "debian": "apt-get install {}", "conda": "conda install -c conda-forge {}"}
+# What it needs beside its package.
+NEEDS = "; it needs {file} (Debian: {package})"
 # How a library comes into an image that is a part of something else.
 PARTS = {
     "kit": "envkit includes it, for x86-64 only",
@@ -44,4 +46,4 @@ def way_to_get(name: str) -> str:
     ways = [FROM[source].format(package) for source, package in library.packages.items() if source in FROM]
     others = [f"{source.title()}: {package}" for source, package in library.packages.items() if source not in FROM]
     way = ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
-    return way + "".join(f"; it needs {file} (Debian: {package})" for file, package in library.loads.items())
+    return way + "".join(NEEDS.format(file=file, package=package) for file, package in library.loads.items())
