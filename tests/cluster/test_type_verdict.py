@@ -109,7 +109,7 @@ def test_an_arm_that_a_node_found_wrong_is_not_recommended(cluster, tmp_path, be
     verdict = type_verdict.find(cluster([0.5, 0.5], behaviour=behaviour), MARGIN)
     assert verdict.wrong == {"mine": why}
     assert told(verdict)["mine"].reason == why
-    table, rows = type_wording.parts(verdict, tmp_path)
+    table, rows = type_wording.page_parts(verdict, tmp_path)
     if isinstance(why, messages.NotInEffectOn):  # its times are no result
         assert said(verdict)["mine"] == "no speedup is reported: not in effect on node1"
         assert table.rows[0] == ["mine", "-", "", messages.NOT_IN_EFFECT, "2", "-", ""]

@@ -178,5 +178,5 @@ def choose(confirming: Session, folder: Path) -> Chosen:
 
 def records(folder: Path) -> list[list[Event]]:
     """Return what each node that has begun to search has recorded."""
-    places = sorted(folder / name for name in node_status.seen(folder))
+    places = sorted(folder / name for name in node_status.begun(folder))
     return [events.read(place) for place in places if record.is_begun(place)]

@@ -39,7 +39,7 @@ class Outcome:
         atomic.write(place / NAME, json.dumps(self.to_json()).encode(), private=True)
 
 
-def seen(folder: Path) -> list[str]:
+def begun(folder: Path) -> list[str]:
     """The nodes that have begun in a submission's ``folder`` at any time. Raises OSError."""
     return [path.name for path in folder.iterdir() if (path / NAME).exists()]
 
