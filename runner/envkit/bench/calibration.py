@@ -19,7 +19,7 @@ from envkit.profiles.inspection import Inspection, Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
-IMAGES = {one.image_option for one in ENGINES.values()}
+IMAGES = {entry.image_option for entry in ENGINES.values()}
 
 
 def find(
@@ -70,19 +70,19 @@ def same_gpus(inspection: Inspection) -> dict[str, object]:
 
     Network interfaces come and go with containers.
     """
-    seen = inspection.get("accelerator") or {}
-    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem")}
+    accelerator = inspection.get("accelerator") or {}
+    return {key: value for key, value in accelerator.items() if key not in ("interfaces", "problem")}
 
 
 def _conditions(
     study: Study, engines: Mapping[str, Surroundings], kept: Mapping[str, str | None]
 ) -> tuple[object, ...]:
-    seen = engines[study.reference.target]
-    inside = seen["inspection"]
+    surroundings = engines[study.reference.target]
+    inside = surroundings["inspection"]
     steps = (study.training.steps, study.training.warmup_steps, study.epochs)
     # how losses are read changes no time
     command = study.user_command and replace(study.user_command, loss_metric=None)
     length = (study.workload_of(study.reference), study.options, command, steps)
     limits = {name: value for name, value in study.engine_options.to_json().items() if name not in IMAGES}
-    image = (seen["engine"], inside["packages"], limits)
+    image = (surroundings["engine"], inside["packages"], limits)
     return length, image, inside["facts"], inside["fingerprint"], same_gpus(inside), kept

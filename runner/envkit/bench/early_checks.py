@@ -39,28 +39,32 @@ WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 MODULE_OR_CODE = re.compile(r"-[a-zA-Z]*[cm]")
 
 
-def require(asked: Study, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
+def require(requested: Study, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
     """Raise InputError if the run can't start, or if no machine could give a verdict within its budget.
 
     ``output`` is the folder for its record, and ``made`` are profiles that are in no file yet.
     """
-    if (number := max(len(asked.arms), len(asked.contrasts))) > MOST_ENTRIES:
+    if (number := max(len(requested.arms), len(requested.contrasts))) > MOST_ENTRIES:
         raise InputError(TooManyArms(number, MOST_ENTRIES))
     made = made or {}
-    loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in asked.arms}
-    asked = replace(asked, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in asked.arms))
-    requirements.require(asked)
-    for name in asked.keep_env:
+    loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in requested.arms}
+    requested = replace(requested, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in requested.arms))
+    requirements.require(requested)
+    for name in requested.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
-    require_engines(asked.arms, asked)
-    if asked.user_command is not None and not any("PATH" in one.env for one in loaded.values()):
-        require_program(asked.user_command, {arm.engine for arm in asked.arms} == {"local"})
-    if asked.data is not None and (asked.user_command or any(get(name).generated for name in asked.own_workloads)):
-        requirements.data(asked)
-    elif asked.data is not None and not Path(asked.data).is_dir():
-        requirements.data(asked)  # which knows what else it can be
-    room.require(located(asked, ""))
+    require_engines(requested.arms, requested)
+    if requested.user_command is not None and not any(
+        "PATH" in loaded_profile.env for loaded_profile in loaded.values()
+    ):
+        require_program(requested.user_command, {arm.engine for arm in requested.arms} == {"local"})
+    if requested.data is not None and (
+        requested.user_command or any(get(name).generated for name in requested.own_workloads)
+    ):
+        requirements.data(requested)
+    elif requested.data is not None and not Path(requested.data).is_dir():
+        requirements.data(requested)  # which knows what else it can be
+    room.require(located(requested, ""))
     if output is not None:
         require_folder(output)
 
@@ -111,15 +115,15 @@ def script_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-def require_engines(arms: Iterable[Arm], asked: Study) -> None:
+def require_engines(arms: Iterable[Arm], requested: Study) -> None:
     """Raise InputError for an engine that is not known, or whose options or files can't be."""
     of_options = [arm.engine for arm in arms if not arm.image]
     if of_options:
-        engines.require_static(of_options, asked.engine_options)
+        engines.require_static(of_options, requested.engine_options)
     for arm in arms:
         if arm.image and arm.engine in engines.ENGINES:
-            own = replace(asked.engine_options, **{engines.ENGINES[arm.engine].image_option: arm.image})
-            engines.require_static([arm.engine], own)
+            with_image = replace(requested.engine_options, **{engines.ENGINES[arm.engine].image_option: arm.image})
+            engines.require_static([arm.engine], with_image)
 
 
 def require_folder(folder: Path) -> None:
@@ -132,23 +136,23 @@ def require_folder(folder: Path) -> None:
         raise InputError(FolderNotWritable(str(folder), str(there)))
 
 
-def require_time(asked: Study, arms: int) -> None:
-    """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``asked`` has the reference."""
-    first = asked.arms[0]
+def require_time(requested: Study, arms: int) -> None:
+    """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``requested`` has the reference."""
+    first = requested.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))
-    room.require(located(asked.with_arms((first, *others)), ""))
+    room.require(located(requested.with_arms((first, *others)), ""))
 
 
 def applying(profiles: Iterable[Profile]) -> list[Profile]:
     """Return those that apply to this machine, need no library or command of the image, and set different things."""
-    facts = needs.known({**cpu_facts(), "gpus": gpus.look()["usable"]})
-    found: dict[str, Profile] = {}
-    for one in profiles:
-        if one.name == REFERENCE_PROFILE or one.preload or one.prefix or not one.env:
+    facts = needs.from_facts({**cpu_facts(), "gpus": gpus.look()["usable"]})
+    distinct: dict[str, Profile] = {}
+    for candidate in profiles:
+        if candidate.name == REFERENCE_PROFILE or candidate.preload or candidate.prefix or not candidate.env:
             continue
         try:
-            if needs.unmet(one.needs, facts) is None:
-                found.setdefault(str(sorted(one.env.items())), one)
+            if needs.unmet(candidate.needs, facts) is None:
+                distinct.setdefault(str(sorted(candidate.env.items())), candidate)
         except ExpressionError:
             continue
-    return [*found.values()]
+    return [*distinct.values()]

@@ -32,7 +32,7 @@ MIN_BLOCKS = 3
 
 @dataclass(frozen=True)
 class TypeVerdict:
-    """``found`` is by arm; ``wrong`` has the arms that are not recommended, and why.
+    """``across`` is by arm; ``cautions`` has the arms that are not recommended, and why.
 
     ``versus`` compares two arms with each other. ``result`` is that of the first node that counts.
     """

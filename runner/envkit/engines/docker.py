@@ -206,7 +206,7 @@ class _Container:
 def _is_timeout(error: requests.exceptions.RequestException) -> bool:
     """Say whether a request took too long. While requests reads an answer, it raises a ConnectionError for that too."""
     causes = (error, *error.args)
-    return any(isinstance(one, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for one in causes)
+    return any(isinstance(cause, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for cause in causes)
 
 
 def _all_gpus(launch: Launch) -> list[docker.types.DeviceRequest] | None:
@@ -291,10 +291,10 @@ def remove_leftovers() -> None:
     try:
         client = _connect()
         # others may end, or be removed, while these are looked at
-        for left in client.containers.list(all=True, filters={"label": owner.LABEL}, ignore_removed=True):
-            if owner.is_gone(left.labels[owner.LABEL]):
+        for container_of_dead in client.containers.list(all=True, filters={"label": owner.LABEL}, ignore_removed=True):
+            if owner.is_gone(container_of_dead.labels[owner.LABEL]):
                 with contextlib.suppress(*LOST):
-                    left.remove(force=True, v=True)
+                    container_of_dead.remove(force=True, v=True)
     except (InputError, *LOST):
         return
 

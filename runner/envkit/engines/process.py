@@ -85,8 +85,8 @@ class Process:
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
         if poll.poll(wait_s * 1000):
-            self._before_ready += (said := os.read(self._process.stdout.fileno(), READ_BYTES))
-            if not said:  # it has closed it, and so is never ready
+            self._before_ready += (output := os.read(self._process.stdout.fileno(), READ_BYTES))
+            if not output:  # it has closed it, and so is never ready
                 time.sleep(wait_s)
         return turn.after_ready(self._before_ready) is not None
 
@@ -242,10 +242,10 @@ def _notes() -> Path:
 def _is_mine(folder: Path) -> bool:
     """Whether this user made the folder: what another one noted there must not be believed."""
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_CAN_WRITE
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & OTHERS_CAN_WRITE
 
 
 def _make_notes() -> Path:

@@ -44,7 +44,7 @@ def _named(result: Result, name: str) -> str:
     words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
     words += [arm.file for arm in result.study.arms if arm.file is not None]
     files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
-    if not files and profile.known(name):  # a file may be called like one of these
+    if not files and profile.exists(name):  # a file may be called like one of these
         return name
     file, here = next(iter(files), f"{name}.yaml"), str(Path.cwd())
     return str(Path(result.cwd) / file) if from_folder(result.study.user_command) or result.cwd != here else file

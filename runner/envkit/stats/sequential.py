@@ -92,9 +92,9 @@ def at_end(fixed: Design, ratios: Sequence[float], margin: float, stopped_early:
     return speedup(ratios, look_rate(fixed, len(ratios), last=True), margin)
 
 
-def may_stop(found: Speedup | None, precision: float) -> bool:
+def may_stop(speedup: Speedup | None, precision: float) -> bool:
     """Whether a look may end the run: something is found or excluded, and the half-width is at most ``precision``."""
-    return found is not None and found.decided and found.half_width <= precision
+    return speedup is not None and speedup.decided and speedup.half_width <= precision
 
 
 def fewest_blocks(comparisons: int) -> int:

@@ -74,8 +74,8 @@ def autocorrelation(groups: Sequence[NDArray[float64]]) -> float:
         varied = squares > 0
         if length <= 3 or not varied.any():
             continue
-        found = (centred[varied, 1:] * centred[varied, :-1]).sum(axis=1) / squares[varied]
-        total += float(((length * found + 1) / (length - 3)).sum())
+        correlations = (centred[varied, 1:] * centred[varied, :-1]).sum(axis=1) / squares[varied]
+        total += float(((length * correlations + 1) / (length - 3)).sum())
         count += int(varied.sum())
     return min(max(total / count, 0.0), MOST_AUTOCORRELATION) if count else 0.0
 

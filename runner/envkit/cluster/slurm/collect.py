@@ -103,7 +103,9 @@ def collect(
     for name in sorted({*nodes, *started, *(down or {})}, key=natural):
         node_job = nodes.get(name)
         if node_job and node_job.state in RAN and node_job.number not in heard_of:
-            results.append(NodeResult(name, NOT_SHARED, LeftNothing(node_job.number, node_preflight.not_shared(folder))))
+            results.append(
+                NodeResult(name, NOT_SHARED, LeftNothing(node_job.number, node_preflight.not_shared(folder)))
+            )
         else:
             called = rolls.get(node_job.number) if node_job else None
             results.append(_result(folder, name, settings, node_job, called, (down or {}).get(name)))

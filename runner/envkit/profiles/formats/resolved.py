@@ -51,8 +51,8 @@ class Resolved:
     def heading(self) -> str:
         """One line: the profile, and the machine and image that its numbers and paths are for."""
         environment = self.environment
-        said = Heading(environment.profile, self.usable_cpus, self.physical_cores, self.host, self.place)
-        return one_line(rendering.text(said))
+        line = Heading(environment.profile, self.usable_cpus, self.physical_cores, self.host, self.place)
+        return one_line(rendering.text(line))
 
     def notes(self, starts: bool, asking: str = "", allowing: str = "") -> list[str]:
         """Return what the user has to know or to do, one line each.
@@ -100,11 +100,11 @@ def refuse(
     form: str,
     texts: Iterable[tuple[str, str]],
     pattern: re.Pattern[str],
-    what: Message,
+    problem: Message,
     fix: Message,
 ) -> None:
     """Raise InputError if ``pattern`` is found in one of ``texts``, which are pairs of name and value."""
     for name, text in texts:
         if pattern.search(text):
             profile = resolved.environment.profile
-            raise InputError(NotExpressible(profile, form, name, what, fix))
+            raise InputError(NotExpressible(profile, form, name, problem, fix))
