@@ -137,7 +137,7 @@ def require_folder(folder: Path) -> None:
 
 
 def require_time(requested: Study, arms: int) -> None:
-    """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``requested`` has the reference."""
+    """Raise TooShort if no machine could compare so many ``arms`` in the budget; ``requested`` has the reference."""
     first = requested.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))
     room.require(located(requested.with_arms((first, *others)), ""))
