@@ -39,7 +39,7 @@ from envkit.worker.request import UserCommand
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """What workers are started with, whatever it is that they measure."""
+    """Hold what workers are started with, whatever they measure."""
 
     options: EngineOptions
     engines: dict[str, Engine]  # by target (Arm.target)

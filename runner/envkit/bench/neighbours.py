@@ -30,7 +30,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Process:
-    """What /proc/PID/stat tells: its name, its parent, when it began and the CPU time that it used (in ticks)."""
+    """Hold a process's name, parent, start and used CPU time (in ticks), from /proc/PID/stat."""
 
     name: str
     parent: int

@@ -182,7 +182,7 @@ def _other_number_of_losses(document: TrainingDocument, earlier: Sequence[Traini
 
 
 def _is_of_a_command(document: TrainingDocument) -> bool:
-    """Whether it is a sample of a user's own command."""
+    """Return whether it is a sample of a user's own command."""
     return "command" in document["digests"]
 
 

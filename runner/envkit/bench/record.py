@@ -210,7 +210,7 @@ def digest(folder: Path) -> str:
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
+    """Return whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
     try:
         with files.opened(folder / FILE_NAME) as file:
             return file.readline().endswith(b"\n")
@@ -219,12 +219,12 @@ def is_begun(folder: Path) -> bool:
 
 
 def is_search(folder: Path) -> bool:
-    """Whether the record in ``folder``, if there is one, is that of a search by ``envkit tune``."""
+    """Return whether the record in ``folder``, if there is one, is that of a search by ``envkit tune``."""
     return _begins(folder, b'{"event": "tune"')
 
 
 def is_submission(folder: Path) -> bool:
-    """Whether the record in ``folder``, if there is one, is that of ``envkit submit``, with a folder for each node."""
+    """Return whether ``folder`` has a record of ``envkit submit``, with a folder for each node."""
     return _begins(folder, b'{"event": "submit"')
 
 

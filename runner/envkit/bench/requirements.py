@@ -195,7 +195,7 @@ def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks
 
 
 def exchanges(name: str) -> bool:
-    """Whether a workload is nothing but what ranks exchange; a user's own, in a file, is not."""
+    """Return whether a workload is nothing but what ranks exchange; a user's own, in a file, is not."""
     workload = find(name)
     return workload is not None and workload.exchange
 
@@ -259,7 +259,7 @@ def require_two_images(arms: Sequence[Arm], surroundings: Mapping[str, Surroundi
 
 
 def _identity(surroundings: Surroundings) -> str:
-    """What two images can't have in common: their digest, and of this machine's Pythons where they are installed."""
+    """Return what no two images share: their digest, or where this machine's Pythons are installed."""
     engine, python = surroundings["engine"], surroundings["inspection"]["python"]
     return f"{engine['digest'][:19]}…" if "digest" in engine else f"Python {python['version']} in {python['prefix']}"
 

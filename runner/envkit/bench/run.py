@@ -97,7 +97,7 @@ class Run:
         return Design(fixed.planned_blocks, tuple(fixed.looks), self.study.sharing)
 
     def same_training(self, arm: Arm) -> bool:
-        """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
+        """Return whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
 
         A user's command has no known value.
         """

@@ -192,7 +192,7 @@ class Study:
 
     @property
     def one_run_each(self) -> bool:
-        """Whether it is one full training per arm, which gives a ratio and no interval."""
+        """Return whether it is one full training per arm, which gives a ratio and no interval."""
         return self.epochs > 0 and self.stopping.blocks <= 1
 
     @property

@@ -19,7 +19,7 @@ DEEPEST = 8
 
 @dataclass
 class _Size:
-    """What a value comes to with all that is in it."""
+    """Count a value with all that is in it."""
 
     values: int = 1
     characters: int = 0

@@ -181,7 +181,7 @@ def allowed(launch: Launch, caller: str | None) -> list[str]:
 
 
 def of_others(launch: Launch, caller: str | None) -> bool:
-    """Whether root runs its command in a folder of another user, where only privileges let it write."""
+    """Return whether root runs its command in a folder of another user, where only privileges let it write."""
     if caller is None or launch.folder is None or os.getuid() != 0:
         return False
     return Path(launch.folder).exists() and Path(launch.folder).stat().st_uid != 0

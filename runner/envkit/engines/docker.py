@@ -75,7 +75,7 @@ class DockerEngine:
 
     @cached_property
     def _rootless(self) -> bool:
-        """Whether the daemon runs as an ordinary user."""
+        """Return whether the daemon runs as an ordinary user."""
         return any("name=rootless" in option for option in self._client.info().get("SecurityOptions") or ())
 
     def describe(self) -> dict[str, str]:
@@ -215,7 +215,7 @@ def _all_gpus(launch: Launch) -> list[docker.types.DeviceRequest] | None:
 
 
 def _is_here() -> bool:
-    """Whether the daemon is on this machine, as far as its address tells."""
+    """Return whether the daemon is on this machine, as far as its address tells."""
     return _address().startswith("unix://")
 
 
@@ -308,7 +308,7 @@ class _Streams:
         self._frames = b""
 
     def is_ready(self, wait_s: float) -> bool:
-        """Whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
+        """Return whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
         assert self._stdout is not None, "it was started ahead"
         self._frames += self._stdout.read(wait_s)
         if turn.after_ready(content(self._frames)) is None:

@@ -80,7 +80,7 @@ class Process:
         return self._process.poll() is not None
 
     def is_ready(self, wait_s: float) -> bool:
-        """Whether it waits for its turn, which its next line tells. It is waited for ``wait_s`` seconds at most."""
+        """Return whether it waits for its turn, as its next line tells. Wait ``wait_s`` seconds at most."""
         assert self._process.stdout is not None, "its output is read here"
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
@@ -200,7 +200,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _is_stopped(session: int) -> bool:
-    """Whether the leader of the session was stopped by a signal (state T in proc(5)'s stat)."""
+    """Return whether the leader of the session was stopped by a signal (state T in proc(5)'s stat)."""
     fields = owner.stat_fields(session)
     return fields is not None and fields[0] == "T"
 
@@ -240,7 +240,7 @@ def _notes() -> Path:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Whether this user made the folder: what another one noted there must not be believed."""
+    """Return whether this user made the folder: what another one noted there must not be believed."""
     try:
         status = folder.lstat()
     except OSError:

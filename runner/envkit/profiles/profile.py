@@ -76,7 +76,7 @@ class Profile:
 
     @property
     def on_gpus(self) -> bool:
-        """Whether it is for training on GPUs, which must be looked for then."""
+        """Return whether it is for training on GPUs, which must be looked for then."""
         return "gpus" in self.needs
 
 

@@ -94,7 +94,7 @@ class Kind:
 
 
 class SettingsError(MessageError):
-    """What is wrong inside a list of settings, and how to fix it."""
+    """Return what is wrong inside a list of settings, and how to fix it."""
 
     message: Message
 

@@ -56,7 +56,7 @@ def contribution(complete: Speedup | None, alone: Speedup | None, without: Speed
 
 
 def _of_gain(complete: Speedup | None, alone: Speedup, without: Speedup | None) -> Contribution:
-    """Of a setting that is worth something alone."""
+    """Judge a setting that makes training faster alone."""
     loses = _difference(without) == Verdict.FASTER
     if without is not None and not loses and without.high < alone.low:
         return Contribution.REPLACED

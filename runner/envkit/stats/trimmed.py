@@ -30,7 +30,7 @@ LEAST_VARIANCE = 1e-12
 
 
 class Trimmed(NamedTuple):
-    """Of each series: its ``centre``, and the ``variance`` that one of the values kept stands for.
+    """Hold the ``centre`` of each series, and the ``variance`` that one of the values kept stands for.
 
     ``kept`` is how many values of each series were not cut off. The variance of a centre is ``variance / kept``, and
     centre over its standard error has Student's distribution with ``degrees`` degrees of freedom, nearly.

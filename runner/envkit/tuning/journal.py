@@ -45,7 +45,7 @@ class Journal(BaseJournalBackend):
             raise self._unusable(error) from None
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, object]]:
-        """What was said, from that line on. A last line that has no end is just being written, or was cut short."""
+        """Yield the entries from that line on. A last line that has no end is just being written, or was cut short."""
         try:
             with files.opened(self._path) as file:
                 file.seek(self._lines_at[log_number_from])

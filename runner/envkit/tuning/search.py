@@ -141,7 +141,7 @@ class Search:
 
     @property
     def reserve_s(self) -> float:
-        """Of the candidates that seem to be faster than the baseline any may be confirmed."""
+        """Return the seconds kept to confirm any candidate that seems faster than the baseline."""
         faster = [number for number, score in self.store.scores().items() if score > 0]
         return self.reserve(max(map(self.store.trial_s_of, faster), default=0.0))
 
@@ -161,7 +161,7 @@ class Search:
 
     @property
     def _shares(self) -> tuple[float, float]:
-        """Of exploring and of the finals."""
+        """Return the shares of exploring and of the finals."""
         return (EXPLORING, FINALS) if self.peers.nodes == 1 else (EXPLORING_TOGETHER, FINALS_TOGETHER)
 
     @property
@@ -199,7 +199,7 @@ class Search:
         return min(near, key=lambda number: (self._settings(number), -scores[number], number))
 
     def _is_near(self, number: int, top: int) -> bool:
-        """Whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
+        """Return whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
 
         Most of these are finals. The trials that brought a candidate there were lucky ones.
         """
@@ -373,7 +373,7 @@ class Search:
             return None
 
     def _admit(self, made: Candidate) -> bool:
-        """Whether it is neither the baseline nor another candidate under another name."""
+        """Return whether it is neither the baseline nor another candidate under another name."""
         return identity(made.environment) not in self._taken
 
     def candidate(self, number: int) -> Candidate | None:

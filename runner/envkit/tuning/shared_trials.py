@@ -106,7 +106,7 @@ class Peers(Protocol):
         ...
 
     def is_own(self, number: int) -> bool:
-        """Whether it is this node that gives a candidate the trials that it lacks."""
+        """Return whether it is this node that gives a candidate the trials that it lacks."""
         ...
 
     def promote(self, rungs: Mapping[int, int]) -> None:

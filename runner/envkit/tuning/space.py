@@ -176,7 +176,7 @@ def shown(choice: Choice) -> str:
 
 
 def _merge(into: dict[str, Value], added: Mapping[str, Value]) -> bool:
-    """Whether no key had another value."""
+    """Return whether no key had another value."""
     if any(into.get(key, value) != value for key, value in added.items()):
         return False
     into.update(added)

@@ -181,7 +181,7 @@ def pids_limit(root: Path = Path("/")) -> tuple[int, int] | None:
 
 
 def is_seen(root: Path = Path("/")) -> bool:
-    """Whether any of this process's groups is visible: an image may have a /sys of its own, with none in it."""
+    """Return whether any of this process's groups is visible: an image may have a /sys of its own, with none in it."""
     return any((folder / "cgroup.procs").exists() for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")))
 
 

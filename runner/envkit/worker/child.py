@@ -103,7 +103,7 @@ class Child:
         return self.process.wait()
 
     def has_ended(self) -> bool:
-        """Whether it has; to be asked whenever ``ended``, a file descriptor, can be read."""
+        """Return whether it has ended; ask whenever ``ended``, a file descriptor, can be read."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.ended, 4096):
                 pass

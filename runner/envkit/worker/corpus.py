@@ -34,7 +34,7 @@ class Vocabulary:
 
 
 def _vocabulary(genders: int) -> Vocabulary:
-    """That of a language whose articles and adjectives have a form for each gender."""
+    """Number the words of a language whose articles and adjectives have a form for each gender."""
     adjectives = SPECIAL + ARTICLES * genders
     nouns = adjectives + ADJECTIVES * genders
     verbs = nouns + NOUNS

@@ -41,7 +41,7 @@ LISTS = {name: signs for library in LIBRARIES.values() for name, signs in librar
 
 
 def is_performance_variable(name: str) -> bool:
-    """Whether the worker must not inherit this variable from its caller."""
+    """Return whether the worker must not inherit this variable from its caller."""
     return name.startswith(PREFIXES)
 
 
@@ -138,7 +138,7 @@ def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[st
 
 
 def adds_to(value: str, wanted: str) -> bool:
-    """Whether what is preloaded is what was wanted, and then more: stdbuf and tracers add themselves so.
+    """Return whether what is preloaded is what was wanted, and then more: stdbuf and tracers add themselves so.
 
     What comes before it would take its place.
     """

@@ -38,7 +38,7 @@ class Value:
 
     @property
     def shared(self) -> bool:
-        """Whether slow nodes have it more often than others, as far as counts can say."""
+        """Return whether slow nodes have it more often than others, as far as counts can say."""
         return self.chance is not None and self.chance < ERROR_RATE
 
 

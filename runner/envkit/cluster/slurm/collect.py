@@ -63,7 +63,7 @@ class NodeResult:
 
     @property
     def settled(self) -> bool:
-        """Whether going on would add nothing."""
+        """Return whether going on would add nothing."""
         return self.state in (DONE, NOT_IN_EFFECT, NOT_REACHED)
 
     @property
@@ -198,7 +198,7 @@ def _why(folder: Path, job: Job | None, down: str | None) -> Message:
 
 
 def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:
-    """Whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
+    """Return whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
     of_all = {TOGETHER: followed.jobs[0], **followed.nodes}
     absent = [of_all.get(result.name) for result in results if result.state in (ABSENT, NOT_SHARED)]
     return any(job is None or job.state not in ("CANCELLED", "DEADLINE", LATE) for job in absent)
@@ -217,7 +217,7 @@ def status(results: Sequence[NodeResult], wanted: int) -> int:
 
 
 def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> TypeVerdict | None:
-    """What the runs of several nodes come to together, or those of a matrix; None where there are too few blocks."""
+    """Return the verdict of the runs of several nodes, or of a matrix; None if there are too few blocks."""
     places = {result.name: settings.run_in(folder / result.name) for result in results if result.result}
     if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
         return None

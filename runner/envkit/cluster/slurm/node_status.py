@@ -68,5 +68,5 @@ def ended(place: Path) -> str | None:
 
 
 def is_settled(place: Path) -> bool:
-    """Whether going on with that run would add nothing."""
+    """Return whether going on with that run would add nothing."""
     return ended(place) is not None

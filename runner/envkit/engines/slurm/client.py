@@ -232,7 +232,7 @@ def address(name: str) -> str:
 
 
 def starts_containers() -> bool:
-    """Whether srun starts steps in an image: where the plugin Pyxis is, which adds options to it."""
+    """Return whether srun starts steps in an image: where the plugin Pyxis is, which adds options to it."""
     try:
         return "--container-image" in _ask("srun", "--help")
     except (Refused, NoAnswer):
@@ -240,7 +240,7 @@ def starts_containers() -> bool:
 
 
 def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> dict[str, str]:
-    """Of these nodes, those in one of ``states``, or that don't respond, with what Slurm says of them."""
+    """Return the nodes that are in one of ``states``, or don't respond, with what Slurm says of them."""
     if not names:
         return {}
     reasons, wanted = {}, {*names}

@@ -1,4 +1,4 @@
-"""What NCCL chose, from its own log: it tells nobody else.
+"""Read what NCCL chose from its own log: it tells nobody else.
 
 It writes one where NCCL_DEBUG is INFO and NCCL_DEBUG_FILE names a file that each process has for itself. The lines are
 those of the NCCL user guide, "Logging", and of its source; only some of them are there with fewer NCCL_DEBUG_SUBSYS.

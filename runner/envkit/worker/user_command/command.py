@@ -170,10 +170,9 @@ def command(
 ) -> dict[str, object]:
     """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed or NotMeasured.
 
-    Without a ``metric`` (``envkit.worker.user_command.metric``) the whole command is one step; with ``request``
-    the steps are those of its optimizer. The first ``warmup_lines`` are not among those that count, nor are their
-    losses, which ``loss_metric`` reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process
-    from its start.
+    Without a ``metric`` (``envkit.worker.user_command.metric``) the whole command is one step; with ``request`` steps
+    are those of its optimizer. The first ``warmup_lines`` do not count, nor do their losses, which ``loss_metric``
+    reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start.
     """
     cpus = os.sched_getaffinity(0)
     sources = Sources.of_metrics(metric, unit, warmup_lines, loss_metric)

@@ -89,7 +89,7 @@ class Lookout:
             return self._command
 
     def _trains_most(self, before: process_tree.Look, after: process_tree.Look) -> bool:
-        """Whether those without the hook used more CPU time than those that have imported torch with it."""
+        """Return whether those without the hook used more CPU time than those that have imported torch with it."""
         hooked = {int(path.stem) for path in self._folder.glob("*.torch") if path.stem.isdigit()}
         with_hook = _cpu_s(hooked, before.processes, after.processes)
         return not hooked or _cpu_s(self._lost, before.processes, after.processes) > with_hook

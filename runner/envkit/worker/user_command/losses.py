@@ -71,7 +71,7 @@ class Losses:
         return self.values[before:]
 
     def of_optimizer(self, warmup: int, steps: int) -> list[float]:
-        """Those of an optimizer's ``steps`` that count, after ``warmup``, where there is one for each step; else all.
+        """Return the losses of an optimizer's ``steps`` after ``warmup`` if each step has one; else all.
 
         A log need not have a line for each step, as where only every tenth is printed. Raises NotMeasured where there
         are none.

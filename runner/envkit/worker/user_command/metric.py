@@ -92,7 +92,7 @@ class Metric:
 
     @property
     def is_clock(self) -> bool:
-        """Whether lines hold no number: the time between them counts."""
+        """Return whether lines hold no number: the time between them counts."""
         return self.expression is not None and self.expression.groups == 0
 
     def look(self, line: str) -> Found | None:
@@ -232,7 +232,7 @@ def _with_comma(match: re.Match[str]) -> str | None:
 
 
 def _is_cut(match: re.Match[str]) -> bool:
-    """Whether the group has the beginning or the end of a number, and the expression nothing beside it."""
+    """Return whether the group has the beginning or the end of a number, and the expression nothing beside it."""
     before, number, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
     goes_on = GOES_ON.match(after) or (FEW_DIGITS.fullmatch(number) and THOUSANDS.match(after))
     if goes_on and match.end(1) == match.end() and number[-1:].isdigit():

@@ -73,7 +73,7 @@ class Reading:
 
 
 class Readings:
-    """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
+    """Collect what a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
 
     Each of the first ``left_out`` readings may be 0, as bars print it before they know a rate.
     """

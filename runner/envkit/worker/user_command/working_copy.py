@@ -48,7 +48,7 @@ class TooLarge(Exception):
 
 @dataclass
 class Survey:
-    """What is in a folder, by paths relative to it. A file has its size (bytes) and the time it was written (ns)."""
+    """List what is in a folder, by relative paths. A file has its size (bytes) and the time it was written (ns)."""
 
     folders: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
