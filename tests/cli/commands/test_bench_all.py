@@ -78,15 +78,6 @@ def test_there_is_time_for_intervals_by_default(cli, instant, bench_arguments, r
     assert spent(record.read(run_folder)) <= 13 * 60  # of 15 minutes: the rest is for an installation
 
 
-def test_it_goes_on_where_it_was_interrupted(bench, cli, simulation, instant, run_folder, samples):
-    simulation.worker("mine", does="interrupt", **{"from": 3})
-    assert bench("mine", "--workload", "all", "--blocks", 2).returncode == 130
-    simulation.worker("mine", seconds=times(0.5))
-    result = cli("bench", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert len({*samples()}) == len(samples()) == 16
-
-
 def test_workloads_begin_with_weights_of_their_own(bench, simulation, instant):
     own = {name: {"initial_weights": digit * 64} for name, digit in zip(ALL, "1234", strict=True)}
     for name in ("baseline", "mine"):
@@ -120,12 +111,6 @@ def test_where_all_means_nothing(refused, run_folder, simulation, arguments, lin
     output = ("--python", simulation.python, "--output", run_folder)
     assert refused(*arguments, "--workload", "all", *output).startswith(f"envkit: {line}")
     assert not run_folder.exists()
-
-
-def test_no_baseline_is_saved_of_several_workloads(bench, save_refused, instant, run_folder):
-    assert bench("mine", "--workload", "all", "--blocks", 6).returncode == 0
-    said = "measured several workloads; measure the one to save a baseline of, by --workload"
-    assert save_refused(run_folder).endswith(said)
 
 
 # --- modes ---

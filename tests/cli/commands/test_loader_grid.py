@@ -78,23 +78,6 @@ def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loa
     assert "picture" not in result.stdout
 
 
-def test_the_report_prints_it_again(loader_grid, cli, run_folder):
-    printed = loader_grid(*SMALL).stdout
-    again = cli("report", run_folder).stdout
-    assert again.split("Details ")[0] == printed.split("Details ")[0]
-
-
-def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_folder):
-    simulation.worker("baseline", does="interrupt", **{"from": 2})
-    interrupted = loader_grid(*SMALL)
-    go_on = f"envkit: interrupted; continue with: envkit loader-grid --resume {run_folder}"
-    assert (interrupted.returncode, interrupted.stderr.splitlines()[-1]) == (130, go_on)
-    simulation.worker("baseline")
-    result = cli("loader-grid", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert (run_folder / "grid.png").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "line"),
     [

@@ -187,15 +187,6 @@ def test_json_and_the_report_afterwards_say_the_same(matrix, cli, one, run_folde
     assert reported["comparisons"] == found["comparisons"]
 
 
-def test_an_interrupted_run_is_gone_on_with(matrix, cli, one, simulation, run_folder):
-    named = [one("a"), one("b", does="interrupt", **{"from": 3})]
-    assert matrix(*named).returncode == 130
-    one("b")
-    result = cli("matrix", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert record.read(run_folder)[-1]["event"] == "end"
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
