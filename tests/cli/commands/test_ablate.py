@@ -155,36 +155,6 @@ def test_a_library_and_one_variable_of_its(ablate, planted, arms):
     assert found["jemalloc"]["without"] == "baseline"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("env: {OMP_WAIT_POLICY: passive}\n", "there is nothing to take apart: it has one setting, OMP_WAIT_POLICY; "),
-        ("", "there is nothing to take apart: it sets nothing; envkit profiles lists others"),
-        (f"ranks: 2\n{TWO}", "trains on 2 ranks, and envkit ablate measures one process; take a copy without"),
-    ],
-)
-def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, said):
-    path = write_profile("mine", text)
-    line = refused("ablate", path, "--output", run_folder)
-    assert line.startswith(f"envkit: {path}: {said}")
-    assert not run_folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "ablate needs a PROFILE; envkit profiles lists them"),
-        (["baseline"], "baseline: there is nothing to take apart: it is the reference; "),
-        (["no-such-profile"], "no profile 'no-such-profile' in "),
-        (["gnu-omp", "--full"], "ablate takes no --full: one run each has no confidence interval"),
-        (["gnu-omp", "--workload", "all"], "--workload all: envkit ablate trains one workload; name one of: "),
-        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal' (did you mean 'local'?); choose one of: "),
-    ],
-)
-def test_bad_input(refused, arguments, said):
-    assert refused("ablate", *arguments).startswith(f"envkit: {said}")
-
-
 def test_a_profile_that_does_not_apply_is_refused(refused, instant, simulation, run_folder):
     line = refused("ablate", "one-socket", "--python", simulation.python, "--output", run_folder)
     assert line.startswith("envkit: profile 'one-socket' needs numa_nodes to be 2 or more, and here it is 1: ")

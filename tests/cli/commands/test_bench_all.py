@@ -92,27 +92,6 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
     assert "its initial weights differs from that of earlier samples" in words(result.stdout)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["bench", "baseline", "--full"], "--workload all: --full trains one workload; name "),
-        (["plan"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
-        (["plan", "jemalloc"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
-        (["matrix", "jemalloc"], "--workload all: envkit matrix trains one workload; name one of: cnn, "),
-        (
-            ["compare-engines", "baseline"],
-            "--workload all: envkit compare-engines trains one workload; name one of: cnn, ",
-        ),
-        (["tune"], "--workload all: envkit tune trains one workload; name one of: cnn, "),
-        (["bench", "baseline", "--channels-last"], "--channels-last has no effect on translation, which has no images"),
-    ],
-)
-def test_where_all_means_nothing(refused, run_folder, simulation, arguments, line):
-    output = ("--python", simulation.python, "--output", run_folder)
-    assert refused(*arguments, "--workload", "all", *output).startswith(f"envkit: {line}")
-    assert not run_folder.exists()
-
-
 # --- modes ---
 
 
@@ -161,19 +140,6 @@ def test_compiling_with_one(bench, simulation, instant):
     simulation.inspection(commands=FOUND)
     assert bench("mine", "--compile", "--blocks", 1).returncode == 0
     assert all(start["training"]["options"]["compile"] for start in simulation.starts())
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["--workload", "translation", "--channels-last"], "--channels-last has no effect on translation, which has "),
-        (["--workload", "loader-w2-b32", "--scale", 2], "--scale has no effect on loader-w2-b32, whose name says its "),
-        (["--workload", "segmentation"], "--data synthetic: has no effect on segmentation, which makes its data "),
-    ],
-)
-def test_what_does_not_go_together(refused, bench_arguments, run_folder, options, line):
-    assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {line}")
-    assert not run_folder.exists()
 
 
 def test_pinned_memory_without_an_accelerator(refused, simulation, run_folder):

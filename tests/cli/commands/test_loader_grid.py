@@ -78,34 +78,6 @@ def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loa
     assert "picture" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["--workload", "cnn"], "--workload has no effect with loader-grid, which measures the loader; leave it out"),
-        (
-            ["--", "true"],
-            "the command after -- has no effect with loader-grid, which measures the loader; leave it out",
-        ),
-        (["--full"], "--full has no effect with loader-grid, which measures the loader; leave it out"),
-        (["--scale", "2"], "--scale has no effect with loader-grid, which measures the loader; leave it out"),
-        (["--data", "x"], "--data has no effect with loader-grid, which measures the loader; leave it out"),
-        (["--half-width", "1%"], "--half-width has no effect without --budget; add it, or leave this out"),
-        (
-            ["--workers", "0", "--prefetch", "2"],
-            "--prefetch has no effect with --workers 0, which starts no worker; leave it out",
-        ),
-        (
-            ["--workers", "2", "--batches", "8"],
-            "loader-grid compares settings, and this is only one; give more --workers, ",
-        ),
-        (["--workers", "1000", "--batches", "8,16"], "loader-w1000-b8-p2: too large a number; give fewer workers"),
-    ],
-)
-def test_what_means_nothing_here(refused, run_folder, options, line):
-    assert refused("loader-grid", *options, "--output", run_folder).startswith(f"envkit: {line}")
-    assert not run_folder.exists()
-
-
 @pytest.mark.parametrize("option", ["--workers=1,", "--batches=0", "--prefetch=-1"])
 def test_lists_that_are_none(cli, option):
     result = cli("loader-grid", option)
