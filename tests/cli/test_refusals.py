@@ -13,7 +13,7 @@ from envkit.rendering import text_of
 
 HEAD = "name: mine\ntitle: x\nwhy: {reason: r}\n"
 FILE = "mine.yaml"
-ALL = ("--workload", "all")
+ALL, TRUE = ("--workload", "all"), ("--", "true")
 TABLE = [
     # command, content of mine.yaml, code of the innermost message, what the text names
     (("show", "inetl-omp"), None, "profiles.unknown-profile", "'intel-omp'"),
@@ -41,6 +41,17 @@ TABLE = [
     (("bench", "baseline", "--data", "/no/folder"), None, "bench.not-in-folder", "--data /no/folder"),
     (("bench", "baseline", "--image", "x"), None, "engines.option-without-effect", "--image"),
     (("bench", "baseline", "--cpuset-cpus", "0"), None, "engines.option-without-effect", "--cpuset-cpus"),
+    (("bench", "baseline", "--weak"), None, "bench.weak-on-one-rank", "--nproc"),
+    (("bench", "baseline", "--weak", *TRUE), None, "cli.not-of-command", "--weak"),
+    (("bench", "baseline", "--weak", "--nproc", "2", *TRUE), None, "cli.not-of-command", "--nproc 2"),
+    (("bench", "baseline", "--instances", "2", "--against-python", "/usr/bin/python3"), None, "cli.has-no-effect",
+     "--instances 2 has no effect with --against-python"),
+    (("bench", "baseline", "--until", "accuracy=0.9"), None, "cli.option-alone", "--full"),
+    (("bench", "baseline", "--full", "--until", "acuracy=0.9"), None, "bench.no-such-figure", "'accuracy'"),
+    (("bench", "baseline", "--full", "--until", "accuracy=1.2"), None, "bench.target-above-one", "accuracy=1.2"),
+    (("bench", "baseline", "--until", "accuracy=0.9", *TRUE), None, "cli.not-of-command", "--until"),
+    (("ablate", "intel-omp", "--until", "loss=1"), None, "cli.no-interval", "--until"),
+    (("plan", "intel-omp", "--until", "loss=1"), None, "cli.no-interval", "--until"),
     (("bench", "baseline", "--full", *ALL), None, "cli.trains-one", "--full trains one workload"),
     (("bench", "baseline", "--channels-last", *ALL), None, "bench.no-images", "--channels-last"),
     (("bench", "baseline", "--workload", "translation", "--channels-last"), None, "bench.no-images", "translation"),
@@ -63,6 +74,7 @@ TABLE = [
     (("breakdown", FILE), f"{HEAD}ranks: 2\n", "cli.several-ranks", "'ranks'"),
     (("breakdown", "intel-omp", "intel-omp"), None, "cli.compared-with-itself", "'intel-omp'"),
     (("breakdown", "intel-omp", "--phases", "--top", "3"), None, "cli.has-no-effect", "--top"),
+    (("breakdown", "intel-omp", "--phases", "--forward"), None, "cli.has-no-effect", "--forward"),
     (("plan", "--full"), None, "cli.no-interval", "--full"),
     (("plan", FILE, "--full"), HEAD, "cli.no-interval", "--full"),
     (("plan", FILE, "--epochs", "2"), HEAD, "cli.no-interval", "--epochs"),
@@ -88,11 +100,20 @@ TABLE = [
     (("loader-grid", "--workers", "2", "--batches", "8"), None, "cli.one-cell", "--workers"),
     (("loader-grid", "--workers", "1000", "--batches", "8,16"), None, "cli.too-large-settings", "loader-w1000-b8-p2"),
     (("advise",), None, "cli.nothing-to-advise-on", "envkit advise -- python train.py"),
+    (("advise", "--"), None, "cli.nothing-to-advise-on", "envkit advise -- python train.py"),
+    (("advise", "train.py"), None, "cli.dashes-missing", "envkit advise -- train.py"),
     (("advise", "--pid", "1", "--", "true"), None, "cli.either-or", "--pid"),
     (("advise", "--pid", "1", "--prove", "4m"), None, "cli.has-no-effect", "--prove"),
     (("advise", "--output", "x", "--", "true"), None, "cli.option-alone", "--prove"),
     (("advise", "python", "a b.py"), None, "cli.dashes-missing", "envkit advise -- python 'a b.py'"),
     (("exec", "baseline", "python", "a b.py"), None, "cli.dashes-missing", "envkit exec baseline -- python 'a b.py'"),
+    (("exec", "baseline"), None, "cli.dashes-missing", "envkit exec baseline -- python train.py"),
+    (("exec", "basline", *TRUE), None, "profiles.unknown-profile", "'basline'"),
+    (("exec", "baseline", "--evidence", "no/x.json", *TRUE), None, "cli.no-place-for-evidence", "--evidence no/x.json"),
+    (("exec", "baseline", "--evidence", "x.json", "--no-check", *TRUE), None, "cli.no-evidence", "--no-check"),
+    (("exec", "baseline", "--engine", "lxc", *TRUE), None, "common.unknown-word", "'lxc'"),
+    (("exec", "baseline", "--memory", "4g", *TRUE), None, "engines.option-without-effect", "--memory"),
+    (("exec", "baseline", "--python", "/no/python", *TRUE), None, "engines.no-interpreter", "--python /no/python"),
     (("exec", "baseline", "--"), None, "cli.nothing-after-dashes", "envkit exec baseline -- python train.py"),
     (("exec", "baseline", "--gpus", "--", "true"), None, "cli.gpus-on-machine", "--gpus"),
     (("exec", "baseline", "--keep-env", "NOT_SET", "--", "true"), None, "bench.variable-not-set", "NOT_SET"),

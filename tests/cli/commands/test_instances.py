@@ -100,12 +100,6 @@ def test_too_few_blocks_for_intervals(bench, workers):
     assert text.startswith("NO VERDICT 2 x mine: 2 complete blocks (one sample of each), and a verdict needs 7")
 
 
-def test_two_images(refused):
-    line = refused("bench", "baseline", "--instances", 2, "--against-python", "/usr/bin/python3")
-    why = "has no effect with --against-python, which measures one process in each image; leave it out"
-    assert line == f"envkit: --instances 2 {why}"
-
-
 def test_several_at_once_are_no_advice_under_a_profile_that_is_slower_than_the_baseline(bench, simulation, instant):
     simulation.worker("mine", seconds=[4 * second for second in STEADY])
     simulation.worker("mine x 2", seconds=times(4.0))
