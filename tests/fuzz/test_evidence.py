@@ -28,7 +28,7 @@ from envkit.worker.messages.left import (
     Unreadable,
 )
 from envkit.worker.user_command.metric import NotMeasured, parse
-from envkit.worker.user_command.optimizer_steps import Asked, chosen
+from envkit.worker.user_command.optimizer_steps import StepRequest, chosen
 from hypothesis import given, settings
 
 from tests.mutations import damaged, jsons
@@ -101,7 +101,7 @@ def test_evidence(folder, content):
 def test_steps_of_an_optimizer(folder, content):
     (folder / "7.steps").write_bytes(content)
     try:
-        found = chosen(Asked(1, steps=5), folder, {"pid": 7}, None, 9.0)
+        found = chosen(StepRequest(1, steps=5), folder, {"pid": 7}, None, 9.0)
     except NotMeasured as error:
         found = {"step_s": [0.5] * 5, "said": text(error.message)}
     assert found.get("said") != ""

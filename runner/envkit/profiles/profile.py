@@ -105,7 +105,7 @@ def load(name: str, folder: Path | None = None) -> Profile:
     where = places(folder)
     files = _files(name, where)
     if folder is None and not _is_file_name(name) and name not in (TUNED, BASELINE):
-        _announce_passed_over(name)
+        _announce_untrusted(name)
     if files:
         profile = _load(files[0], where, chain=())
         if _is_of_project(files[0], where) and not _is_file_name(name):
@@ -189,7 +189,7 @@ def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
     at = next((number for number, place in enumerate(where) if place.folder == path.parent), None)
     after = [place for place in where if place.kind != "project"] if at is None else where[at + 1 :]
     if at is not None and where[at].kind == "project":
-        _announce_passed_over(extends)
+        _announce_untrusted(extends)
     beside = Place("user", path.parent) if at is None else where[at]
     return [file for place in (beside, *after) if (file := place.file_of(extends)) is not None]
 
@@ -201,7 +201,7 @@ def _announce(path: Path, message: Message) -> None:
         announce(message)
 
 
-def _announce_passed_over(name: str) -> None:
+def _announce_untrusted(name: str) -> None:
     for path in untrusted(name):
         _announce(path, PassedOver(str(path)))
 
