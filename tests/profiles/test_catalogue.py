@@ -56,7 +56,7 @@ from tests.refusals import refusal
 FILES = sorted(catalogue.FOLDER.glob("*.yaml"))
 SCHEMA = catalogue.FOLDER.parent / "schemas/variables.schema.json"
 INSPECTION = {
-    "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},
+    "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2, "cpu_vendor": "AuthenticAMD"},
     "fingerprint": {"libc": "glibc 2.36", "architecture": "x86_64"},
     "packages": {"torch": "2.13.0+cpu", "intel-openmp": "2026.2.0"},
     "python": {"version": "3.11.7"},
