@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ modes: dev  ## does a profile still pay beside bfloat16, torch.compile and chann
 
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
 	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
+
+claims: dev  ## published claims about settings for PyTorch on CPUs, measured again (20 minutes; writes docs/results/claims.md)
+	@$(VENV)/bin/python -m benchmarks.claims $(ARGS)
 
 startup: dev  ## what `envkit exec` adds to the start of a command (a minute; writes docs/results/startup.md)
 	@$(VENV)/bin/python -m benchmarks.exec_startup $(ARGS)

@@ -130,8 +130,7 @@ def _against(results: Results, reference: str, names: Sequence[str], pairs: int)
         faults = statistics.median(line["faults_per_step"] for line in lines)
         found = interleaved.compared(results, reference, name, pairs) if name != reference else None
         ratio = [f"{found.ratio:.3f}", interleaved.interval(found)] if found else ["1" if name == reference else "", ""]
-        difference = interleaved.loss_difference(results, reference, name)
-        losses = "equal" if difference == 0 else "differ" if difference is None else f"within {difference:.0e}"
+        losses = interleaved.losses_shown(results, reference, name)
         shown = name.replace(REFERENCE_PROFILE, "plain python") if name == reference else name
         speed = f"{lines[0]['images_per_step'] / step_s:,.0f}"
         rows.append([shown, str(len(lines)), f"{1000 * step_s:.2f}", speed, *ratio, f"{faults:,.0f}", losses])
