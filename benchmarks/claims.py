@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from envkit.checks.interference import OTHERS
 from envkit.common import yamlfile
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.messages import Printed
@@ -192,7 +193,7 @@ HOW = """## How
 Fresh processes train the CNN, or the Transformer of the workload `translation`: {steps} steps after {warmup} to warm
 up. Data of the CNN: {data}. A block has each entry once, in random order; there are {blocks} blocks. A ratio is the
 reference's time over the setting's: above 1 the setting is faster. All {comparisons} intervals of the page hold
-together at 95% (Bonferroni).
+together at 95% (Bonferroni). Processes beside busy ones do not count among the disturbed ones below.
 
 | verdict | when |
 | --- | --- |
@@ -226,7 +227,7 @@ def _page(results: Results, plan: Plan, testable: Sequence[Claim], missing: Mapp
         "## Not testable here",
         _not_testable(plan, missing),
         "## The sources",
-        _originals(plan.claims),
+        _originals(plan.claims, testable),
         *interleaved.interference(results, quiet, comparisons),
         *interleaved.failures(results, [*settings["entries"]]),
         f"Every sample is a line of `{results.path.name}`, which the command writes.",
@@ -259,7 +260,7 @@ def _table(
     for claim in claims:
         ratio = ratios[claim.name]
         measured = f"{ratio.ratio:.3f} ({interleaved.interval(ratio)})" if ratio else "-"
-        losses = interleaved.losses_shown(results, *claim.arms)
+        losses = interleaved.losses_shown(results, *claim.arms) if ratio else "-"
         linked = f"{claim.claim} ([source]({claim.source}))"
         rows.append([linked, measured, _in_effect(results, claim), losses, f"**{verdicts[claim.name]}**"])
     return page.table(("claim", "ratio here (95% interval)", "in effect", "losses", "verdict"), rows)
@@ -274,6 +275,9 @@ def _in_effect(results: Results, claim: Claim) -> str:
         f"{name.replace('_', ' ')} {_reading(setting, name)} (reference: {_reading(reference, name)})"
         for name in claim.shows
     ]
+    if claim.condition == "neighbour":
+        disturbed = sum(OTHERS in line["interference"] for line in setting)
+        readings.append(f"other programs used its CPUs in {disturbed}")
     return f"yes, in {len(setting)} of {len(setting)} processes: {'; '.join(readings)}"
 
 
@@ -290,14 +294,14 @@ def _not_testable(plan: Plan, missing: Mapping[str, str]) -> str:
     return "\n".join(lines) or "None."
 
 
-def _originals(claims: Sequence[Claim]) -> str:
-    """Return what each source measured, with the interval and the evidence that it gives."""
+def _originals(claims: Sequence[Claim], testable: Sequence[Claim]) -> str:
+    """Return what each source measured and gives as proof, and what of it was measured here."""
     lines = []
     for claim in claims:
         reference, setting = claim.arms
         parts = [
             f"- [{claim.name}]({claim.source}): {claim.original}",
-            f"Measured here: `{setting}` against `{reference}`.",
+            f"Measured here: `{setting}` against `{reference}`." if claim in testable else "",
             f"Its interval: {claim.interval}." if claim.interval else "",
             f"Its evidence: {claim.evidence}." if claim.evidence else "",
         ]

@@ -275,9 +275,10 @@ def compared(
 def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons: int) -> list[str]:
     """The parts of a page that say what disturbed its samples from outside, and what is left of each ratio without.
 
-    ``pairs`` are references and what is compared with them.
+    ``pairs`` are references and what is compared with them; samples of other entries do not count.
     """
-    samples = results.of("sample")
+    names = {name for pair in pairs for name in pair}
+    samples = [line for line in results.of("sample") if line["entry"] in names]
     disturbed = [line for line in samples if line["interference"]]
     blocks = {line["block"] for line in samples}
     hit = {line["block"] for line in disturbed}
