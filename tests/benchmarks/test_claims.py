@@ -93,8 +93,10 @@ def plan(tmp_path, write_profile, monkeypatch):
     path.write_text(written())
     (tmp_path / "libnew.so.1").write_text("")
     real = profile.load
-    own = ("better", "newer", "absent")
-    monkeypatch.setattr(profile, "load", lambda name: real(str(tmp_path / f"{name}.yaml") if name in own else name))
+    written_here = ("better", "newer", "absent")
+    monkeypatch.setattr(
+        profile, "load", lambda name: real(str(tmp_path / f"{name}.yaml") if name in written_here else name)
+    )
     monkeypatch.setattr(claims, "search_folders", lambda: [tmp_path])
     monkeypatch.setattr(claims.read, "__defaults__", (path,))
     return path
