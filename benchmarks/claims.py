@@ -28,7 +28,7 @@ from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Line, Results
 
-BLOCKS, STEPS = 11, 50
+BLOCKS, STEPS = 11, 40
 PLAN = Path(__file__).with_name("claims.yaml")
 HELD, NOT_HELD, NOT_CONTRADICTED, OPEN = "held", "not held", "not contradicted", "can't be told"
 UNDER = {"": "", "quota": "under a quota of one CPU", "neighbour": "beside busy processes"}
