@@ -36,6 +36,8 @@ def files_of(library: str) -> list[Path]:  # noqa: PLR0911 - a return for each k
     if torch is None or not torch.submodule_search_locations or library == "cuda":
         return []
     folder = Path(torch.submodule_search_locations[0]) / "lib"
+    if library == "inductor":
+        return [folder.parent / "_inductor/config.py"]
     if library == "nccl":  # a wheel of its own, beside a torch that is built with CUDA
         return [*folder.parent.parent.glob("nvidia/nccl/lib/libnccl.so*")]
     if library == "gnu-openmp":

@@ -40,7 +40,8 @@ def folders(tmp_path, monkeypatch):
     ],
 )
 def test_the_first_that_is_preferred(folders, tmp_path, files, found):
-    expected = {"path": str(tmp_path / found), "sha256": hashlib.sha256(found.encode()).hexdigest(), "others": []}
+    expected = {"path": str(tmp_path / found), "sha256": hashlib.sha256(found.encode()).hexdigest(), "others": [],
+                "version": None}  # fmt: skip
     assert list(locate(folders(*files)).values()) == [expected]
 
 
