@@ -14,6 +14,8 @@ from envkit.checks.effect_messages import (
     RemovedByProgram,
     SetBeforeTorch,
     SetByProgram,
+    TensorsBuiltIn,
+    TensorsFrom,
     Value,
 )
 from envkit.profiles.environment import Environment
@@ -188,6 +190,36 @@ def test_what_is_for_glibc_s_malloc_under_another(variables, read):
     assert found == ([] if read else [ignored])
     assert seen(variables, {"malloc": {"allocator": "glibc", "settings": {}}}) == []
     assert seen(variables, {"malloc": {"error": "OSError: no"}}) == []  # nothing tells
+
+
+BUILT_IN = {"malloc": {"allocator": "jemalloc", "tensors": "built-in", "settings": {}}}
+
+
+def test_a_preloaded_allocator_does_not_serve_tensors_where_pytorch_has_its_own():
+    wanted = environment(preload={"jemalloc": "/lib/j.so", "intel-openmp": "/lib/i.so"})
+    preloaded = {"preloaded": {"/lib/j.so": "mapped", "/lib/i.so": "mapped"}, "sensitive": {}}
+    evidence = {**EVIDENCE, **BUILT_IN, "variables": preloaded}
+    (failed,) = [one for one in check(wanted, evidence, {}) if not one.holds]
+    assert failed.key == "malloc.tensors"
+    assert (failed.expected, failed.seen) == (TensorsFrom("jemalloc").to_json(), TensorsBuiltIn().to_json())
+    served = {**evidence, "malloc": {**BUILT_IN["malloc"], "tensors": "jemalloc"}}
+    assert all(one.holds for one in check(wanted, served, {}))
+
+
+@pytest.mark.parametrize(
+    ("variables", "concerned"),
+    [
+        ({"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824"}, True),
+        ({"MALLOC_TRIM_THRESHOLD_": "4294967296"}, True),
+        ({"GLIBC_TUNABLES": "glibc.pthread.stack_cache_size=0"}, False),
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, False),  # the one that is built in reads it too
+    ],
+)
+def test_settings_of_glibc_s_malloc_do_not_concern_tensors_there(variables, concerned):
+    (name,) = variables
+    found = seen(variables, {"malloc": {**BUILT_IN["malloc"], "allocator": "glibc"}})
+    message = (f"variable {name}", TensorsFrom(GLIBC_MALLOC).to_json(), TensorsBuiltIn().to_json())
+    assert [one for one in found if one[2] == TensorsBuiltIn().to_json()] == ([message] if concerned else [])
 
 
 def mimalloc(**settings):
