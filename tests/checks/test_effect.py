@@ -192,6 +192,10 @@ def test_what_is_for_glibc_s_malloc_under_another(variables, read):
     assert seen(variables, {"malloc": {"error": "OSError: no"}}) == []  # nothing tells
 
 
+def kmp(**settings):
+    return {"openmp": {"runtime": "intel", "settings": settings}}
+
+
 BUILT_IN = {"malloc": {"allocator": "jemalloc", "tensors": "built-in", "settings": {}}}
 
 
@@ -250,6 +254,15 @@ def mimalloc(**settings):
          [("gpu.settings.expandable_segments", True, False)]),
         ({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}, {"gpu": {"settings": {"expandable_segments": True}}}, []),
         ({"OMP_UNKNOWN": "4"}, {}, []),
+        # a tunable that the loader does not list: of another version, or another processor
+        ({"GLIBC_TUNABLES": "glibc.cpu.name=generic"}, {},
+         [("malloc.settings.glibc.cpu.name", "generic", NoSuchSetting().to_json())]),
+        ({"KMP_PLAIN_BARRIER": "2"}, kmp(KMP_PLAIN_BARRIER="2,3"), []),
+        ({"KMP_PLAIN_BARRIER": "2,2"}, kmp(KMP_PLAIN_BARRIER="2,3"),
+         [("openmp.settings.KMP_PLAIN_BARRIER", "2,2", "2,3")]),
+        # distributed barriers take the place of all others
+        ({"KMP_PLAIN_BARRIER_PATTERN": "Hyper"}, kmp(KMP_PLAIN_BARRIER_PATTERN="dist,dist"),
+         [("openmp.settings.KMP_PLAIN_BARRIER_PATTERN", "hyper", "dist")]),
         # what only other versions have; what it does not list of all versions' may be an older name of another
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_DECOMMIT_DELAY=25),
          [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", NoSuchSetting().to_json())]),

@@ -23,6 +23,8 @@ from envkit.profiles.setting_messages import (
     NeedsVersion,
     NobodyReads,
     NoLongerRead,
+    RemovedInVersion,
+    RemoveKey,
     RemoveOrGet,
     RemoveOrUpdate,
     UnknownKey,
@@ -228,9 +230,57 @@ def test_versions_that_do_not_read_it():
 
 
 @pytest.mark.parametrize(
+    ("name", "library", "value", "since"),
+    [
+        ("MALLOC_CONF", "jemalloc", "tcache_max:65536", "5.3"),
+        ("MALLOC_CONF", "jemalloc", "disable_large_size_classes:false", "5.3.1"),
+        ("MALLOC_CONF", "jemalloc", "tcache_ncached_max:256-1024:8|4096-8192:2", "5.3.1"),
+        ("MALLOC_CONF", "jemalloc", "hpa_hugify_style:eager", "5.3.1"),
+        ("MALLOC_CONF", "jemalloc", "process_madvise_max_batch:32", "5.3.1"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.pthread.stack_hugetlb=0", "2.38"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.cpu.plt_rewrite=1", "2.39"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.cpu.x86_memset_non_temporal_threshold=0x100000", "2.40"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.rtld.execstack=0", "2.41"),
+    ],
+)
+def test_keys_that_came_later(name, library, value, since):
+    older = {"5.3": "5.2.1", "5.3.1": "5.3.0"}.get(since, "2.36")
+    key = value.partition(":" if library == "jemalloc" else "=")[0]
+    assert problem(name, value, known={library: older}).wrong == NeedsVersion(key, since, older)
+    assert problem(name, value, known={library: since}) is None
+    assert problem(name, value) is None  # it may be new enough
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "value", "before", "last"),
+    [
+        ("MALLOC_CONF", "jemalloc", "hpa_sec_bytes_after_flush:65536", "5.3.1", "5.3.0"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.elision.enable=1", "2.43", "2.42"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.cpu.hwcap_mask=0x6", "2.40", "2.39"),
+    ],
+)
+def test_keys_that_went(name, library, value, before, last):
+    key = value.partition(":" if library == "jemalloc" else "=")[0]
+    said = problem(name, value, known={library: before})
+    assert said == InVain(name, RemovedInVersion(key, before, before), RemoveKey(key))
+    assert problem(name, value, known={library: last}) is None
+
+
+def test_the_version_that_a_library_s_file_tells_counts():
+    of_file = {**INSPECTION["libraries"], "jemalloc": {"path": "/lib/j.so", "sha256": "0", "version": "5.3.0"}}
+    inspection = {**INSPECTION, "libraries": of_file}
+    assert versions(inspection)["jemalloc"] == "5.3.0"
+    environment = Environment("mine", "", {"MALLOC_CONF": "huge_arena_pac_thp:true"}, {}, (), {}, "same")
+    found = refusal(require, environment, inspection)
+    assert found.reason.wrong == NeedsVersion("huge_arena_pac_thp", "5.3.1", "5.3.0")
+    require(environment, INSPECTION)
+
+
+@pytest.mark.parametrize(
     ("name", "value", "version", "newer"),
     [
         ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=1073741824", "2.34", "2.35"),
+        ("GLIBC_TUNABLES", "glibc.rtld.execstack=2", "2.41", "2.42"),
         ("MALLOC_MMAP_THRESHOLD_", "1073741824", "2.34", "2.35"),
         ("GLIBC_TUNABLES", "glibc.malloc.tcache_max=0x10000", "2.41", "2.42"),
     ],
@@ -333,7 +383,10 @@ BAD = {
     "TORCHINDUCTOR_WORKER_START": ["forkserver"],
     "TORCHINDUCTOR_CPP_GEMM_THREAD_FACTORS": ["2,2"],
     "TORCHINDUCTOR_CPP_ENABLE_FLOATING_POINT_CONTRACT_FLAG": ["off -fplugin=x"],
-    "KMP_PLAIN_BARRIER_PATTERN": ["dist,dist,dist", "spread", ""],
+    "KMP_PLAIN_BARRIER_PATTERN": ["dist,dist,dist", "spread", "dist, dist", " hyper", ""],
+    "KMP_LOCK_KIND": ["fast"],
+    "KMP_SCHEDULE": ["dynamic,greedy", "static"],
+    "KMP_ATOMIC_MODE": ["3"],
     "KMP_FORKJOIN_BARRIER": ["32", "2,2,2", "a"],
     "OMP_SCHEDULE": ["foo", "static,0", "dynamic,x"],
     "OMP_STACKSIZE": ["4MB", "x", "-1"],

@@ -45,6 +45,14 @@ def test_the_first_that_is_preferred(folders, tmp_path, files, found):
     assert list(locate(folders(*files)).values()) == [expected]
 
 
+def test_the_version_that_a_file_tells(folders, tmp_path):
+    files = folders("one/libjemalloc.so.2")
+    (tmp_path / "one/libjemalloc.so.2").write_bytes(
+        b"\0" + b"5.3.1-0-g" + b"81034ce1f1373e37dc865038e1bc8eeecf559ce8\0"
+    )
+    assert locate(files)["jemalloc"]["version"] == "5.3.1"
+
+
 def test_another_version_further_down_is_named(folders, tmp_path):
     found = locate(folders("one/libjemalloc.so.2", "two/libjemalloc.so.2"))["jemalloc"]
     assert found["path"] == str(tmp_path / "one/libjemalloc.so.2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,8 @@ from envkit.worker.readings import NOT_VERIFIED
 
 # A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
 OWN_WORDS = ("openmp.wait_policy", "compiler.settings.")
+# Runtimes print these with both of their values, of which a variable may have the first alone.
+BARRIER = re.compile(r"openmp\.settings\.KMP_\w+_BARRIER(_PATTERN)?")
 # Shown for a program that left no evidence of its own.
 NOT_SEEN = "not seen"
 # What an allocator that was seen from outside does, which only the process itself could tell.
@@ -245,9 +248,11 @@ def reported_settings(variable: Variable, value: str, evidence: Evidence) -> Ite
     for key, kind, text in catalogue.settings(variable, value):
         at = variable.verified_by + key
         wanted: object = number_or_boolean(kind, text)
+        seen = look_up(evidence, at)
         if wanted is None and at.startswith(OWN_WORDS):
             wanted = text.lower()
-        seen = look_up(evidence, at)
+        elif wanted is None and BARRIER.fullmatch(at) and isinstance(seen, str):
+            wanted, seen = text.lower(), seen if "," in text else seen.partition(",")[0]
         if wanted is not None and type(seen) is type(wanted):
             yield Check(at, wanted, seen)
         elif seen is None and _is_of_another_version(variable, evidence):

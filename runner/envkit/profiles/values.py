@@ -80,7 +80,7 @@ class Kind:
     shape: str = ""
     separator: str = ","  # between the pairs of ``settings``
     assign: str = ":"  # between a pair's key and value
-    tight: bool = False  # settings may have no spaces and no empty entries
+    tight: bool = False  # settings and words may have no spaces, and settings no empty entries
     hex: bool = False  # numbers may begin with 0x
     keys: dict[str, Kind] = field(default_factory=dict)  # of ``settings``
     default: str = ""
@@ -221,11 +221,11 @@ def _word(kind: Kind, value: str) -> Message | None:
 
 
 def _word_list(kind: Kind, value: str) -> Message | None:
-    """Check a list of words, of which ``max`` limits the number."""
+    """Check a list of words: ``max`` limits their number, and ``tight`` ones have no spaces around them."""
     words = value.split(",")
     if kind.max is not None and len(words) > kind.max:
         return TooManyWords(len(words), kind.max)
-    return next((refused for word in words if (refused := _word(kind, word.strip()))), None)
+    return next((refused for word in words if (refused := _word(kind, word if kind.tight else word.strip()))), None)
 
 
 def _text(kind: Kind, value: str) -> Message | None:

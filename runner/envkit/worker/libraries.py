@@ -98,7 +98,7 @@ LIBRARIES: dict[str, Library] = {
         packages={"pypi": "intel-openmp"},
         in_images=True,
         profile="intel-omp",
-        reads=(*_OMP, "KMP_*"),
+        reads=(*_OMP, "KMP_*", "LIBOMP_*"),
         purposes=_KMP_PURPOSES,
         complaint=_KMP_COMPLAINT,
         aborts_beside=("intel-openmp", "llvm-openmp"),
@@ -123,6 +123,7 @@ LIBRARIES: dict[str, Library] = {
         comes_with="glibc",
         reads=("GLIBC_TUNABLES>=2.26", "MALLOC_ARENA_*", "MALLOC_MMAP_*", "MALLOC_T*", "MALLOC_PERTURB_"),
         lists={"GLIBC_TUNABLES": (":", "=")},
+        lists_all_settings=True,
         keeps_freed={  # from 1 GB on
             "GLIBC_TUNABLES": r"(?:^|:)glibc\.malloc\.trim_threshold=\d{10,}(?::|$)",
             "MALLOC_TRIM_THRESHOLD_": r"^\d{10,}$",

@@ -18,7 +18,8 @@ from envkit.worker.evidence.running import running, settings, shown
 from envkit.worker.evidence.symbols import function, imports, mapped_files, origin, process, torchs_base
 from envkit.worker.initial_environment import own
 
-TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
+# A text has no limits behind it, and is empty where nobody has set it.
+TUNABLE = re.compile(r"^(glibc\.\S+):(?: ([^\s(]\S*))?(?: \(min:.*)?$")
 # jemalloc(3): options whose value is a string; all others are numbers or booleans.
 JEMALLOC_STRINGS = {
     "thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts", "junk",
@@ -120,7 +121,7 @@ def parse_tunables(listing: str) -> dict[str, int | str]:
     for line in listing.splitlines():
         match = TUNABLE.match(line)
         if match:
-            name, value = match.groups()
+            name, value = match.group(1), match.group(2) or ""
             try:
                 settings[name] = int(value, 0)
             except ValueError:
