@@ -206,7 +206,8 @@ def test_a_variable_that_nothing_in_the_image_reads():
 def test_who_is_in_an_image():
     assert readers(INSPECTION) == EVERYTHING - {"cuda", "nccl"}
     assert versions(INSPECTION) == {
-        "glibc": "2.36", "pytorch": "2.13.0+cpu", "intel-openmp": "2026.2.0", "python": "3.11.7",
+        "glibc": "2.36", "pytorch": "2.13.0+cpu", "inductor": "2.13.0+cpu", "intel-openmp": "2026.2.0",
+        "python": "3.11.7",
     }  # fmt: skip
     cuda = {**INSPECTION, "packages": {"torch": "2.13.0+cu130", "intel-openmp": None}}
     assert readers(cuda) >= {"cuda", "nccl"}

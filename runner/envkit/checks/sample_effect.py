@@ -237,10 +237,10 @@ def _check_sample(environment: Environment, sample: SampleDocument, kept: Mappin
         numbers = ", ".join(str(other.pid) for other, _ in alike[:NAMED]) + "…" * (len(alike) > NAMED)
         noun = "process" if len(alike) == 1 else "processes"
         checks.append(replace(failed, key=f"{failed.key} ({noun} {numbers}: {shorter(process.argv)})"))
-    return [*checks, *_not_compiled(environment, everywhere)]
+    return [*checks, *not_compiled(environment, everywhere)]
 
 
-def _not_compiled(environment: Environment, everywhere: Iterable[Evidence]) -> Iterator[Check]:
+def not_compiled(environment: Environment, everywhere: Iterable[Evidence]) -> Iterator[Check]:
     """Yield a failure for each of the profile's variables that only Inductor reads, if no process compiled by it."""
     backends = {part(evidence, "compiler").get("backend") for evidence in everywhere}
     if backends.isdisjoint({None, "inductor"}):
@@ -274,7 +274,7 @@ def _check_each(
         where = f"({kind} {process[kind]} on {process['node']})"
         common += [replace(failed, key=f"{failed.key} {where}") for failed in failing[process[kind]]]
     common.append(Check(f"{kind}s.cpus", "apart", _together(processes, kind, "CPU", _cpus) or "apart"))
-    common += _not_compiled(environment, (process["evidence"] for process in processes))
+    common += not_compiled(environment, (process["evidence"] for process in processes))
     if any(map(_gpu, processes)):
         common.append(Check(f"{kind}s.gpus", "apart", _together(processes, kind, "GPU", _gpu) or "apart"))
     return common

@@ -230,7 +230,14 @@ LIBRARIES: dict[str, Library] = {
     ),
     # PyTorch's compiler, which reads its variables where something is compiled.
     "inductor": Library(
-        kind="other", shows=("compiler.backend", "inductor"), comes_with="torch", reads=("TORCHINDUCTOR_*",)
+        kind="other",
+        shows=("compiler.backend", "inductor"),
+        packages={"pypi": "torch"},
+        reads=(
+            "TORCHINDUCTOR_*", "TORCHINDUCTOR_REORDER_LOCALITY_TRAINING>=2.14", "TORCHINDUCTOR_NUMERICS>=2.14",
+            "TORCHINDUCTOR_AUTOTUNE_CUDAGRAPH_BENCHMARKING>=2.14", "TORCHINDUCTOR_PARTITIONED_SCATTER_FORCE>=2.14",
+            "TORCHINDUCTOR_COMBO_KERNEL_COMPILE_TIME_AUTOTUNE>=2.14",
+        ),
     ),
     "cuda": Library(
         kind="other",
