@@ -175,14 +175,9 @@ def require_modes(workloads: Sequence[str], how: Options) -> None:
     quality.require(workloads)
 
 
-def require_compiled(profiles: Iterable[Profile], asked: Study) -> None:
-    """Raise InputError if a profile sets what only torch.compile reads, and nothing is compiled.
-
-    A user's command may compile: samples tell.
-    """
-    if asked.options.compile or asked.user_command is not None:
-        return
-    for loaded in profiles:
+def require_compiled(profiles: Iterable[Profile], may_compile: bool) -> None:
+    """Raise InputError if a profile sets what only torch.compile reads, unless the training ``may_compile``."""
+    for loaded in [] if may_compile else profiles:
         if names := catalogue.of_compiler(loaded.env):
             raise InputError(NothingCompiles(loaded.name, names[0]))
 
