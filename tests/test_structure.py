@@ -153,8 +153,9 @@ OPENS = {
         "worker.user_command.process_tree.parent", "worker.workloads.loader_epochs.started_by",
     ),
     "programs and libraries that are run anyway, and data that was checked against its digest": (
-        "engines.interpreter._first_lines", "worker.evidence.running.exporting", "worker.fashion_mnist._mapped",
-        "worker.gpus.torch_cuda", "worker.image.conda_packages", "worker.libraries.locate",
+        "engines.interpreter._first_lines", "worker.evidence.compiler._settings", "worker.evidence.running.exporting",
+        "worker.evidence.symbols.imports", "worker.fashion_mnist._mapped", "worker.gpus.torch_cuda",
+        "worker.image.conda_packages", "worker.libraries._version_in", "worker.libraries.locate",
     ),
     "what the user's own command line and variables name, seen to be a file before": (
         "worker.evidence.nccl.probe", "worker.readings.text_of", "worker.user_command.files._content",

@@ -34,6 +34,7 @@ TABLE = [
     (("show", "baseline", "--python", "/none"), None, "engines.no-interpreter", "--python /none"),
     (("show", "baseline", "--memory", "4g"), None, "engines.option-without-effect", "--memory"),
     (("bench",), None, "cli.needs-profile", "PROFILE"),
+    (("bench", FILE), f"{HEAD}env: {{TORCHINDUCTOR_FREEZING: '1'}}\n", "bench.nothing-compiles", "--compile"),
     (("ablate", "baseline"), None, "cli.nothing-to-ablate", "baseline"),
     (("ablate", FILE), f"{HEAD}", "cli.nothing-to-ablate", FILE),
     (("ablate", FILE), f"{HEAD}env: {{A: '1'}}\n", "cli.ablates-one-setting", "envkit bench mine.yaml"),

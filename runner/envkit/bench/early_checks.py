@@ -50,6 +50,7 @@ def require(asked: Study, output: Path | None = None, made: Mapping[str, Profile
     loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in asked.arms}
     asked = replace(asked, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in asked.arms))
     requirements.require(asked)
+    requirements.require_compiled(loaded.values(), asked.options.compile or asked.user_command is not None)
     for name in asked.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))

@@ -30,6 +30,7 @@ from envkit.bench.requirement_messages import (
     NoImages,
     NoPinnedMemory,
     NoScale,
+    NothingCompiles,
     NothingToCompile,
     NotWithInstances,
     OneProcess,
@@ -53,6 +54,7 @@ from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
 from envkit.messages import Message, from_json
+from envkit.profiles import catalogue
 from envkit.profiles.inspection import Accelerator, Surroundings
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
@@ -171,6 +173,13 @@ def require_modes(workloads: Sequence[str], how: Options) -> None:
         if workload.exchange and replace(how, device=CPU).modes != USUAL.modes:
             raise InputError(TrainsNothing(name))
     quality.require(workloads)
+
+
+def require_compiled(profiles: Iterable[Profile], may_compile: bool) -> None:
+    """Raise InputError if a profile sets what only torch.compile reads, unless the training ``may_compile``."""
+    for loaded in [] if may_compile else profiles:
+        if names := catalogue.of_compiler(loaded.env):
+            raise InputError(NothingCompiles(loaded.name, names[0]))
 
 
 def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks: int, nodes: int = 1) -> None:

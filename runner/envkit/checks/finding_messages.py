@@ -119,12 +119,36 @@ class TooManyThreads(Caution):
 
     template = (
         "{threads:count OpenMP thread} for {usable:count usable CPU} (a mask of {mask:d}[ and a quota of {quota:g}])"
+        "[; {default}]"
     )
 
     threads: int
     usable: int
     mask: int  # CPUs
     quota: float | None = None  # CPUs
+    default: Message | None = None  # the rule by which PyTorch counted, where no variable sets the number
+
+
+class CountedByMkl(Note):
+    """PyTorch took the number from MKL."""
+
+    template = "no variable sets the number, and PyTorch takes MKL's, which counts no quota"
+
+
+class CountedByMachine(Note):
+    """PyTorch counted the machine's cores."""
+
+    template = "no variable sets the number, and torch {version} takes the machine's cores; torch 2.14 counts the mask"
+
+    version: str
+
+
+class CountedByMask(Note):
+    """PyTorch counted the CPUs of the affinity mask."""
+
+    template = "no variable sets the number, and torch {version} takes the CPUs of the mask, and counts no quota"
+
+    version: str
 
 
 class TooManyRunnable(Message):

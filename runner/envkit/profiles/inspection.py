@@ -60,6 +60,7 @@ class LibraryFile(TypedDict):
     path: str
     sha256: str
     others: list[str]  # files of the same name and other content
+    version: str | None  # as far as its file tells
 
 
 class Accelerator(TypedDict, total=False):
