@@ -36,6 +36,9 @@ from envkit.worker.host import cpu_list
 # have about half each. Separate cores keep all of it, but for the lower frequency of many busy cores. Between the two
 # limits nothing is concluded.
 SHARED, SEPARATE = 0.65, 0.75
+# The speed of a CPU beside half of the others, as a share of its speed alone: four threads of a core have half in these
+# slots. One busy core may run faster than half of them, but not by so much.
+CROWDED = 0.58
 # Of their CPUs' time, which the processes must have had: interrupts and the end of a slot take the rest.
 LEAST_SHARE = 0.95
 PATIENCE_S = 30.0
@@ -87,11 +90,12 @@ def judge(cpus: Sequence[int], speeds: Speeds) -> MeasuredCores | Message:
     reasons = _disturbances(cpus, speeds)
     if reasons:
         return CoresDisturbed(tuple(reasons))
-    relative = [_relative(position, speeds) for position in range(len(cpus))]
+    relative = [_relative(position, len(cpus), speeds) for position in range(len(cpus))]
     partners = [_partner(position, len(cpus), kept) for position, kept in enumerate(relative)]
     cores = set()
+    is_crowded = len(cpus) > 2 and statistics.median(relative[0][len(slots(len(cpus))) - 1]) >= 1 / CROWDED
     for position, partner in enumerate(partners):
-        if partner is None or partners[partner] != position:
+        if is_crowded or partner is None or partners[partner] != position:
             together = [statistics.median(kept[0]) for kept in relative]
             return CoresUnclear(cpu_list(cpus), min(together), max(together))
         cores.add(tuple(sorted({position, partner})))
@@ -117,13 +121,14 @@ def _disturbances(cpus: Sequence[int], speeds: Speeds) -> list[Message]:
     return [*reasons, LittleCpuTime(share)] if share < LEAST_SHARE else reasons
 
 
-def _relative(position: int, speeds: Speeds) -> Mapping[int, list[float]]:
-    """Return a CPU's speeds in each slot of a round that it computes in, as shares of its speed in its fastest one."""
+def _relative(position: int, cpus: int, speeds: Speeds) -> Mapping[int, list[float]]:
+    """Return a CPU's speeds in each of its slots of a round, as shares of its speed in the fastest half of the CPUs."""
     by_slot: dict[int, list[float]] = {}
     for slot, window in zip(speeds.slots, speeds.windows[position], strict=True):
         if window is not None:
             by_slot.setdefault(slot, []).append(window.speed)
-    fastest = max(statistics.median(found) for found in by_slot.values())
+    halves = 2 * (cpus - 1).bit_length()
+    fastest = max(statistics.median(found) for slot, found in by_slot.items() if 1 <= slot <= halves)
     return {slot: [speed / fastest for speed in found] for slot, found in by_slot.items()}
 
 
@@ -136,19 +141,18 @@ def _partner(position: int, cpus: int, relative: Mapping[int, list[float]]) -> i
     if slowed[0] is not True:
         return None if slowed[0] is None else position
     partner = position
-    for slot, computing in enumerate(slots(cpus)):
-        if slot and position in computing:
-            if slowed[slot] is None:
-                return None
-            if not slowed[slot]:
-                partner ^= 1 << (slot - 1) // 2
+    for bit in range((cpus - 1).bit_length()):
+        is_slow = slowed[2 * bit + (1 if position >> bit & 1 else 2)]
+        if is_slow is None:
+            return None
+        partner ^= 0 if is_slow else 1 << bit
     return partner if partner != position and partner < cpus else None
 
 
 def _is_slowed(shares: Sequence[float]) -> bool | None:
-    """Return whether a CPU shares its core, by the speeds of all rounds: None if less than three quarters agree."""
+    """Return whether a CPU shares its core, by the speeds of all rounds: None if less than two thirds agree."""
     ordered = sorted(shares)
-    agreeing = math.ceil(0.75 * len(ordered))
+    agreeing = math.ceil(2 / 3 * len(ordered))
     if ordered[agreeing - 1] <= SHARED:
         return True
     return False if ordered[len(ordered) - agreeing] >= SEPARATE else None

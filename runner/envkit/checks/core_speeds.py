@@ -8,7 +8,7 @@ depends on numpy, so that each machine that runs it has the product.
 Time is divided into slots. All CPUs compute in the first slot of a round. Two slots follow for each bit of a CPU's
 position in the list. The positions with the bit compute in one, those without it in the other. Two positions differ in
 a bit, so each CPU also computes without the other. The slots that slow a CPU down name the CPU that shares its core.
-So many CPUs need few slots: 3 for 2 CPUs, 13 for 64. Rounds begin with another slot each time.
+So many CPUs need few slots: 3 for 2 CPUs, 14 for 64. Rounds begin with another slot each time.
 """
 
 from __future__ import annotations
@@ -43,14 +43,17 @@ class Window(NamedTuple):
 
 
 def slots(cpus: int) -> list[tuple[int, ...]]:
-    """Return the positions that compute in each slot of a round: all, then those with and those without each bit."""
+    """Return the positions that compute in each slot of a round: all, then those with and those without each bit.
+
+    The first of more than two then computes alone: four threads of a core would have company in all other slots.
+    """
     everyone = tuple(range(cpus))
     halves = [
         tuple(position for position in everyone if position >> bit & 1 == value)
         for bit in range((cpus - 1).bit_length())
         for value in (1, 0)
     ]
-    return [everyone, *halves]
+    return [everyone, *halves, *([(0,)] if cpus > 2 else [])]
 
 
 def schedule(cpus: int) -> tuple[list[int], float]:

@@ -21,6 +21,8 @@ import msgspec
 from msgspec import Struct
 
 from envkit.common import atomic, codec, documents, files, folders
+from envkit.common.errors import MISFITS, InputError
+from envkit.engines.messages import NoCacheFolder
 from envkit.profiles.inspection import Facts, Inspection
 from envkit.worker.host import cpu_facts, expand_cpu_list, fingerprint, usable_cpus
 
@@ -76,12 +78,15 @@ def find(cpus: Collection[int]) -> MeasuredCores | None:
 def keep(measured: MeasuredCores) -> None:
     """Keep a measurement, and remove those of the same CPUs or of a part of them.
 
-    Raise InputError if the file can't be written, RuntimeError if there is no home.
+    Raise InputError if there is no place for the file.
     """
     here = machine()
+    try:
+        path = _path(here)
+    except RuntimeError:
+        raise InputError(NoCacheFolder()) from None
     covered = expand_cpu_list(measured.cpus)
     others = (kept for kept in _read(here) if not expand_cpu_list(kept.cpus) <= covered)
-    path = _path(here)
     with contextlib.suppress(OSError):  # writing says why
         path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(path, json.dumps(msgspec.to_builtins(_Kept(here, (measured, *others)))).encode())
@@ -92,11 +97,14 @@ def applied(inspection: Inspection) -> Inspection:
 
     An inspection of another machine, as of a remote engine, stays as it is.
     """
-    listed = inspection.get("cpus")
-    measured = find(expand_cpu_list(listed)) if listed else None
-    if listed is None or measured is None or not _is_here(inspection):
+    try:
+        cpus = expand_cpu_list(inspection["cpus"])
+    except MISFITS:  # an image can say anything
         return inspection
-    facts = _with_cores(inspection["facts"], measured, expand_cpu_list(listed))
+    measured = find(cpus) if cpus else None
+    if measured is None or not _is_here(inspection):
+        return inspection
+    facts = _with_cores(inspection["facts"], measured, cpus)
     return {**inspection, "facts": facts, "cores_measured": measured.day}
 
 
@@ -132,7 +140,7 @@ def _read(here: dict[str, str | None]) -> tuple[MeasuredCores, ...]:
         kept = codec.parse(documents.parse(files.read(_path(here))), _Kept)
         for measured in kept.measured:
             _require_sound(measured)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *MISFITS):
         return ()
     return kept.measured if kept.machine == here else ()
 
