@@ -10,10 +10,10 @@ from datetime import date
 import pytest
 from envkit.checks.core_measurement import Speeds, judge, measure, obstacle_to_measuring
 from envkit.checks.core_messages import CoresDisturbed, CoresUnclear, LittleCpuTime, NothingToShare, QuotaHidesCores
-from envkit.checks.core_speeds import BUDGET_S, Window, schedule, slots
 from envkit.checks.messages import CpusStolen, OthersUsed, Swapped
 from envkit.engines.measured_cores import MeasuredCores
 from envkit.rendering import text
+from envkit.worker.measure.core_speeds import BUDGET_S, Window, schedule, slots
 
 # The speed of each of two threads on one core, as a share of its own, and the spread of all speeds.
 HALF, NOISE = 0.52, 0.03

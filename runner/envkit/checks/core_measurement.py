@@ -1,4 +1,4 @@
-"""Measure which usable CPUs share a core, and judge the speeds (``envkit.checks.core_speeds`` has the method)."""
+"""Measure which usable CPUs share a core, by the speeds that ``envkit.worker.measure.core_speeds`` observes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec import Struct
 
 import envkit
-from envkit.checks import core_speeds
 from envkit.checks.core_messages import (
     CoresDisturbed,
     CoresNotMeasured,
@@ -23,7 +22,6 @@ from envkit.checks.core_messages import (
     NothingToShare,
     QuotaHidesCores,
 )
-from envkit.checks.core_speeds import Window, slots
 from envkit.checks.interference import interference_in
 from envkit.common import codec, documents
 from envkit.engines.measured_cores import MeasuredCores
@@ -31,6 +29,8 @@ from envkit.engines.measurement import Usage
 from envkit.messages import Message, Printed
 from envkit.profiles.environment import clean
 from envkit.worker.host import cpu_list
+from envkit.worker.measure import core_speeds
+from envkit.worker.measure.core_speeds import Window, slots
 
 # A CPU's speed beside all others, as a share of its speed without the one that may share its core. Two hardware threads
 # have about half each. Separate cores keep all of it, but for the lower frequency of many busy cores. Between the two

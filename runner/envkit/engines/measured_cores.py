@@ -88,7 +88,7 @@ def keep(measured: MeasuredCores) -> None:
     covered = expand_cpu_list(measured.cpus)
     others = (kept for kept in _read(here) if not expand_cpu_list(kept.cpus) <= covered)
     with contextlib.suppress(OSError):  # writing says why
-        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(path.parent)
     atomic.write(path, json.dumps(msgspec.to_builtins(_Kept(here, (measured, *others)))).encode())
 
 

@@ -1,4 +1,4 @@
-"""The program that measures how fast CPUs compute alone and at once, as ``python -m envkit.checks.core_speeds 0,1``.
+"""The program that measures how fast CPUs compute alone and at once. Its argument lists the CPUs, as ``0,1``.
 
 Each CPU has a process of one thread, which multiplies small matrices that fit into a core's own cache. The FMA
 instructions fill a core's units: two hardware threads of one core get half of them each. Other work shows a shared core
