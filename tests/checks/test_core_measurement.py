@@ -188,4 +188,4 @@ def test_two_processes_on_one_cpu_are_never_on_two_cores(patiently):
 
 def test_what_the_program_prints_when_it_fails():
     failed = measure([10**5, 10**5 + 1])  # no machine has these
-    assert text(failed).startswith("the measurement of cores failed: ")
+    assert text(failed).startswith("the measurement of cores failed: CPU 10000")

@@ -18,7 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from envkit.worker.measure.machine_load import Counters, read
 
@@ -95,26 +95,34 @@ def _measure(cpus: Sequence[int]) -> list[list[Window | None]]:
     """Return, for each CPU, its window in each slot, None where it did not compute."""
     begin = time.monotonic() + START_S + START_EACH_S * len(cpus)
     ends = []
-    for position, cpu in enumerate(cpus):
+    for position in range(len(cpus)):
         reading, writing = os.pipe()
         if os.fork() == 0:
-            status = 1
-            try:
-                os.close(reading)
-                os.sched_setaffinity(0, {cpu})
-                os.write(writing, json.dumps(_windows(position, len(cpus), begin)).encode())
-                status = 0
-            finally:
-                os._exit(status)
+            _answer(writing, position, cpus, begin)
         os.close(writing)
         ends.append(reading)
     windows = []
     for reading in ends:
         with os.fdopen(reading, "rb") as pipe:
-            windows.append(json.loads(pipe.read()))
+            windows.append(pipe.read())
     for _ in cpus:
         os.wait()
-    return windows
+    if not all(windows):
+        sys.exit(1)  # the process has said why
+    return [json.loads(answer) for answer in windows]
+
+
+def _answer(pipe: int, position: int, cpus: Sequence[int], begin: float) -> NoReturn:
+    """Compute on one CPU, write its windows to the pipe and end this process."""
+    status = 1
+    try:
+        os.sched_setaffinity(0, {cpus[position]})
+        os.write(pipe, json.dumps(_windows(position, len(cpus), begin)).encode())
+        status = 0
+    except OSError as error:
+        print(f"CPU {cpus[position]}: {error.strerror}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(status)
 
 
 def _windows(position: int, cpus: int, begin: float) -> list[Window | None]:
