@@ -25,11 +25,11 @@ from envkit.bench.prepare import located
 from envkit.bench.study import MOST_ENTRIES, REFERENCE_PROFILE, Study
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
+from envkit.engines.measured_cores import facts_here
 from envkit.profiles import needs, profile
 from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.profile import Profile
 from envkit.worker import gpus
-from envkit.worker.host import cpu_facts
 from envkit.worker.request import UserCommand
 from envkit.worker.workloads import get
 
@@ -142,7 +142,7 @@ def require_time(asked: Study, arms: int) -> None:
 
 def applying(profiles: Iterable[Profile]) -> list[Profile]:
     """Return those that apply to this machine, need no library or command of the image, and set different things."""
-    facts = needs.known({**cpu_facts(), "gpus": gpus.look()["usable"]})
+    facts = needs.known({**facts_here(), "gpus": gpus.look()["usable"]})
     found: dict[str, Profile] = {}
     for one in profiles:
         if one.name == REFERENCE_PROFILE or one.preload or one.prefix or not one.env:

@@ -104,7 +104,7 @@ def _machine(host: Inspection) -> list[Row]:
     kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else None)
     cpus = (facts["usable_cpus"], facts["physical_cores"], facts["cpu_quota"] or None)
     return [
-        Row("machine", messages.Machine(cpu_name(machine), *cpus, kind)),
+        Row("machine", messages.Machine(cpu_name(machine), *cpus, kind, host.get("cores_measured"))),
         Row("system", messages.OperatingSystem(machine["distribution"], machine["kernel"], machine["libc"])),
         Row("memory", messages.Memory(machine["memory_bytes"] or 0, machine["thp_enabled"])),
     ]

@@ -171,7 +171,9 @@ def mixed_versions(situation: Situation) -> Finding | None:
 
 def hidden_topology(situation: Situation) -> Finding | None:
     binds = any(situation.variable(name) for name in setting("binding"))
-    if not binds or situation.fingerprint["hypervisor"] is None or situation.facts["smt"]:
+    if situation.cores_measured or situation.facts["smt"]:
+        return None
+    if not binds or situation.fingerprint["hypervisor"] is None:
         return None
     return found("hidden-topology", HiddenTopology())
 
