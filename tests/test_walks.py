@@ -23,7 +23,7 @@ from tests.instant_engine import InstantEngine
 from tests.simulation import PROJECT
 
 # From the options to the first start of a training, and from the record to the printed report.
-MOST_TO_START, MOST_TO_REPORT = 26, 31
+MOST_TO_START, MOST_TO_REPORT = 12, 12
 CENTRAL = re.compile(r"\b(Study|Run|Result)\b")
 
 

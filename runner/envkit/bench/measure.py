@@ -37,8 +37,7 @@ from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.room import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
-from envkit.bench.run import Run, sized
-from envkit.bench.study import Study
+from envkit.bench.run import Run
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
 from envkit.common.messages import Clauses
@@ -87,10 +86,6 @@ class _Run:
         return sum(event.worker_seconds for event in self.so_far.events)
 
     @property
-    def study(self) -> Study:
-        return self.job.study
-
-    @property
     def usable_cpus(self) -> int:
         """The fewest that any arm's workers have, as was seen inside what they run in."""
         beginning = self.so_far.beginning
@@ -103,8 +98,8 @@ class _Run:
     @property
     def planned(self) -> int:
         """How many blocks there will be; 0 before that is fixed."""
-        longer = self.study.fewest_blocks if self.so_far.first(Longer) else 0
-        return self.design.planned if self.design else self.study.stopping.blocks or longer
+        longer = self.job.study.fewest_blocks if self.so_far.first(Longer) else 0
+        return self.design.planned if self.design else self.job.study.stopping.blocks or longer
 
     def say(self, message: Message) -> None:
         self._progress.say(message)
@@ -121,20 +116,22 @@ class _Run:
 
     def commands(self) -> dict[str, str]:
         """Return the shell commands that start workers, by the arm's name."""
-        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.study.arms}
+        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.job.study.arms}
 
     def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
 
         Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
+        study = self.job.study
         self._progress.start("warming up", arm.name, self.left_s())
-        work = requests.of_first(self.study, arm, *pace.first_length(self.study, arm))
+        length = pace.first_length(study.user_command, study.workload_spec(arm), study.ranks_of(arm))
+        work = requests.of_first(study, arm, *length)
         launch = self.job.launch(arm, work)
         outcome = self.job.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
-            problem = diverged(document, self.study.options) or writes.outside(self.study, document)
+            problem = diverged(document, study.options) or writes.outside(study, document)
         if problem is not None:
             raise _Failure(arm.name, WarmingUp(self.job.explained(problem)), outcome)
         assert document is not None, "there is a document or a problem"
@@ -143,7 +140,7 @@ class _Run:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
             if not all(one.holds for one in checks):
                 return self._sample(len(self.so_far.samples(arm)), arm, outcome, padding=0)
-        if arm == self.study.reference and (written := writes.written_files(self.study, document)):
+        if arm == study.reference and (written := writes.written_files(study, document)):
             self.say(written)
         warm_up = WarmUp(
             arm=arm.name,
@@ -161,7 +158,7 @@ class _Run:
 
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
-        arm = self.study.reference
+        arm = self.job.study.reference
         launch = Launch(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
         outcome = self.job.engines[arm.target].run(launch)
@@ -179,6 +176,7 @@ class _Run:
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
+        study = self.job.study
         lengths = self.so_far.lengths
         at_once = lengths.together if lengths else 1
         for first in range(0, len(arms), at_once):
@@ -186,14 +184,14 @@ class _Run:
             self._progress.start(_stage(block), together[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, together)) as outcomes:
                 for arm, outcome in zip(together, outcomes, strict=True):
-                    if not self._sample(block, arm, outcome, self.study.padding(block, arm)):
+                    if not self._sample(block, arm, outcome, study.padding(block, arm)):
                         return False
         self._tell(block)
         return True
 
     def _tell(self, block: int) -> None:
         """Say how things stand after a block."""
-        if self.study.one_run_each:
+        if self.job.study.one_run_each:
             return
         of = f" of {self.planned}" if self.planned else ""
         self._progress.block(_stage(block, of), standing(self.so_far), self.goes_on_s(block + 1))
@@ -204,10 +202,11 @@ class _Run:
 
     def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
         """How the worker of each ended, one after the other, which are started at once where there are several."""
+        study = self.job.study
         starts = [
             (
                 self.job.engines[arm.target],
-                self.job.launch(arm, requests.of_sample(self.study, arm, block), self.study.padding(block, arm)),
+                self.job.launch(arm, requests.of_sample(study, arm, block), study.padding(block, arm)),
             )
             for arm in arms
         ]
@@ -221,18 +220,17 @@ class _Run:
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
-        same_workload = {
-            one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)
-        }
+        study = self.job.study
+        same_workload = {one.name for one in study.arms if study.workload_of(one) == study.workload_of(arm)}
         before = [event for event in self._events if event["event"] == "sample" and event["arm"] in same_workload]
-        earlier = [comparable(event, self.study, arm) for event in before]
-        document, problem = parse_sample(outcome, earlier, self.study.options)
+        earlier = [comparable(event, study, arm) for event in before]
+        document, problem = parse_sample(outcome, earlier, study.options)
         if problem is not None:
             raise _Failure(arm.name, problem, outcome)
         assert document is not None, "there is a document or a problem"
-        unusable = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
-        unusable = unusable or other_loader(document, self.study.workload_of(arm))
-        if unusable := unusable or unlike_parts(self.study, arm, document, earlier):
+        unusable = other_ranks(document, study.ranks_of(arm), study.options, arm.instances or 1)
+        unusable = unusable or other_loader(document, study.workload_of(arm))
+        if unusable := unusable or unlike_parts(study, arm, document, earlier):
             raise _Failure(arm.name, unusable, outcome)
         if len(document["step_s"]) <= (skipped := self.so_far.skipped_steps):  # logs may be short
             raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
@@ -249,8 +247,8 @@ class _Run:
                 "checks": [*map(asdict, checks)],
             },
         )
-        if self.study.user_command or self.study.epochs:  # which may take minutes
-            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.study.step_name)
+        if study.user_command or study.epochs:  # which may take minutes
+            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), study.step_name)
         return all(one.holds for one in checks)
 
     def failed(self, block: int, failure: _Failure) -> None:
@@ -266,7 +264,7 @@ class _Run:
         self.append(event)
 
     def left_s(self) -> float:
-        return max(0.0, self.study.stopping.budget_s - self.spent_s)
+        return max(0.0, self.job.study.stopping.budget_s - self.spent_s)
 
     def goes_on_s(self, blocks: int) -> float:
         """About how long the run goes on after ``blocks`` blocks: beyond the budget where the study does."""
@@ -314,26 +312,26 @@ def _prepare(run: _Run) -> str | None:
     unknown = run.so_far.lengths is None
     if unknown and run.job.passed_on is not None:
         run.say(run.job.passed_on)
-    for arm in run.study.arms:
+    for arm in run.job.study.arms:
         if not run.first(arm):
             return NOT_IN_EFFECT
         if (
             unknown
-            and run.spent_s > (1 + room.OVERSHOOT) * run.study.stopping.budget_s
+            and run.spent_s > (1 + room.OVERSHOOT) * run.job.study.stopping.budget_s
             and not _has_room(run, room.UNSURE)
         ):
             return TOO_SHORT
     if unknown:
         first = {event.arm: pace.pace_of(event) for event in run.so_far.all(WarmUp) if event.step_s}
-        lengths = pace.lengths(run.study, first, run.usable_cpus, pace.free_bytes())
-        run.job = replace(run.job, study=sized(run.study, lengths))
+        lengths = pace.lengths(run.job.study, first, run.usable_cpus, pace.free_bytes())
+        run.job = replace(run.job, study=run.job.study.sized(lengths.steps, lengths.warmup_steps))
         run.append(msgspec.structs.replace(lengths, commands=run.commands()))
         if not _has_room(run, room.UNSURE):
             return TOO_SHORT
-        first_s = pace.block_s(run.study, first)
+        first_s = pace.block_s(run.job.study, first)
         fit = int(run.left_s() / first_s)
-        whole = run.study.user_command is not None and not run.study.user_command.is_paced
-        if whole and not run.study.stopping.blocks and fit >= run.study.fewest_blocks:
+        whole = run.job.study.user_command is not None and not run.job.study.user_command.is_paced
+        if whole and not run.job.study.stopping.blocks and fit >= run.job.study.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
     run.job = replace(run.job, study=run.so_far.study)
     return None
@@ -348,7 +346,7 @@ def precise_enough(run: Run, fixed: Design) -> bool:
 
 def _reason_to_end(run: _Run, blocks: int) -> str | None:
     """Why to end after ``blocks`` complete blocks, or None to go on."""
-    study = run.study
+    study = run.job.study
     if blocks == 0:
         return None
     if study.one_run_each:
@@ -368,7 +366,7 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
 
 def _over_budget(run: _Run, blocks: int) -> str | None:
     """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
-    study = run.study
+    study = run.job.study
     if study.contrasts and blocks < study.fewest_blocks:
         return None  # a budget that had far too little room was refused
     reads = wants_reading(run.so_far, blocks)
@@ -378,7 +376,7 @@ def _over_budget(run: _Run, blocks: int) -> str | None:
 
 def _fix_design(run: _Run, blocks: int) -> None:
     """Record, before any look, how many blocks there will be: as many as the budget has room for."""
-    study = run.study
+    study = run.job.study
     if study.stopping.blocks:
         fixed = Design(study.stopping.blocks, (study.stopping.blocks,), study.sharing)
     else:
@@ -395,12 +393,12 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
     """
     need = room.need(run.so_far)
-    if need is None or not room.is_short(need, run.study, share) or run.so_far.first(Longer):
+    if need is None or not room.is_short(need, run.job.study, share) or run.so_far.first(Longer):
         return True
-    if need.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(need, run.study):
-        return not room.is_refused(need, run.study, share)  # where it is not sure yet the first block tells
+    if need.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(need, run.job.study):
+        return not room.is_refused(need, run.job.study, share)  # where it is not sure yet the first block tells
     takes_s = round(need.total_s(), 3)
-    run.append(Longer(budget_s=run.study.stopping.budget_s, takes_s=takes_s, blocks=need.fewest))
+    run.append(Longer(budget_s=run.job.study.stopping.budget_s, takes_s=takes_s, blocks=need.fewest))
     run.say(room.going_on(need))
     return True
 

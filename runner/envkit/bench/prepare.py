@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from envkit import __version__
 from envkit.bench import calibration, record, requirements, seal
-from envkit.bench.arms import Arm, of_instances, of_ranks
+from envkit.bench.arms import Arm
 from envkit.bench.context import ExecutionContext, execution_context, recorded
 from envkit.bench.job import Job
 from envkit.bench.record import Event, Record
@@ -64,8 +63,8 @@ def prepare(asked: Study, made: Mapping[str, Profile] | None = None) -> Prepared
             environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, parts or asked.ranks))
             catalogue.require(environments[arm.name], inside[arm.name], asked.allow_unknown)
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
-    data = requirements.data(asked)
-    study = located(asked, data.location)
+    data = requirements.data(asked.data, asked.own_workloads)
+    study = asked.completed(data.location)
     job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
     return Prepared(job, context, data.source, findings)
 
@@ -77,20 +76,6 @@ def _naming_image(arm: Arm) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(About(arm.image, error.message) if arm.image else error.message) from None
-
-
-def located(asked: Study, data: str) -> Study:
-    """The study of a run whose arms have the ranks of their profiles, with all that is compared, and its seed.
-
-    ``data`` is where it was found.
-    """
-    more = (*of_ranks(asked.arms, asked.ranks, asked.nodes, asked.weak), *of_instances(asked.arms))
-    return replace(
-        asked,
-        contrasts=tuple(dict.fromkeys((*asked.contrasts, *more))),
-        data=data,
-        seed=secrets.randbelow(2**31) if asked.seed is None else asked.seed,
-    )
 
 
 def begin(opened: Record, prepared: Prepared, results: Path) -> Event:

@@ -170,7 +170,10 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
             raise TooShort(refusal(found, study))
         return
     least_s = LEAST_COMMAND_S if study.user_command else LEAST_WORKER_S
-    first_s = sum(least_s + pace.first_length(study, arm)[1] for arm in study.arms)
+    lengths = (
+        pace.first_length(study.user_command, study.workload_spec(arm), study.ranks_of(arm)) for arm in study.arms
+    )
+    first_s = sum(least_s + seconds for _, seconds in lengths)
     found = Need(0, study.fewest_blocks, 0.0, least_s * len(study.arms), first_s)
     if found.total_s() > LONGEST * stopping.budget_s:
         what = "worker" if study.user_command is None else "command"

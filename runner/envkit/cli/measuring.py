@@ -46,6 +46,7 @@ from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import model, terminal
 from envkit.tuning import profile_file
+from envkit.worker.request import UserCommand
 
 RESULTS = Path("results")  # where one stands
 # Prints another report than the usual one, from the folder of a completed run. Returns the exit status.
@@ -120,10 +121,11 @@ def run_locked(
         if left_out:
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
         if not how.quiet:
-            say_of_shared(study)
-        if report is None and not how.quiet:  # else it is no verdict that the command reports
-            say_of_few_blocks(prepared.job.study)
-        return _measure(prepared.job, opened, events, how, report)
+            say_of_shared(study.user_command)
+        job = prepared.job
+        if report is None and not how.quiet and job.study.lacks_blocks:  # else the command reports no verdict
+            say_of_few_blocks(job.study.stopping.blocks, job.study.fewest_blocks, job.study.sharing)
+        return _measure(job, opened, events, how, report)
 
 
 def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
@@ -137,16 +139,14 @@ def recorded_left_out(folder: Path) -> dict[str, Message]:
         return {str(name): restored(reason) for of_one in recorded for name, reason in of_one.items()}
 
 
-def say_of_few_blocks(study: Study) -> None:
-    """Say, before anything is measured, that so few blocks as were asked for can give no verdict."""
-    blocks, fewest = study.stopping.blocks, study.fewest_blocks
-    if 0 < blocks < fewest and study.contrasts and not study.one_run_each:
-        print(text(NoVerdictOfRun(blocks, study.sharing, fewest)), file=sys.stderr)
+def say_of_few_blocks(blocks: int, fewest: int, comparisons: int) -> None:
+    """Say, before anything is measured, that so few ``blocks`` can give no verdict on so many ``comparisons``."""
+    print(text(NoVerdictOfRun(blocks, comparisons, fewest)), file=sys.stderr)
 
 
-def say_of_shared(study: Study) -> None:
+def say_of_shared(command: UserCommand | None) -> None:
     """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
-    if (message := writes.shared(study.user_command)) is not None:
+    if (message := writes.shared(command)) is not None:
         say(message)
 
 

@@ -18,7 +18,7 @@ from envkit.bench.context import (
     require_same_values,
 )
 from envkit.bench.job import Job
-from envkit.bench.prepare import Prepared, located
+from envkit.bench.prepare import Prepared
 from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
@@ -109,8 +109,8 @@ def first_event(tuning: TuningStudy) -> tuple[Event, ExecutionContext]:
         else shipped_profiles.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
     require_candidates(narrowed, baseline, inspection, one_by_one=tuning.blocks > 0, alone=not shipped)
-    data = requirements.data(wanted)
-    study, steps = lengths(located(wanted, data.location))
+    data = requirements.data(wanted.data, wanted.own_workloads)
+    study, steps = lengths(wanted.completed(data.location))
     settings = Settings(tuning.budget_s, study.seed or 0, numerics, tuning.blocks, steps, tuning.profile)
     fields = {
         "schema": record.SCHEMA,

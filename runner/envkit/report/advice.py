@@ -12,7 +12,8 @@ from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Role, View
-from envkit.bench.study import StoppingRule, Study
+from envkit.bench.events import Failure
+from envkit.bench.study import StoppingRule
 from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.report import commands, judgement
@@ -45,16 +46,27 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
 
     ``folder`` is where the record is.
     """
-    if result.study.view is View.WORKLOADS:
+    study, unfinished = result.study, result.course.unfinished
+    if study.view is View.WORKLOADS:
         advised = _on_several_workloads(result)
-    elif result.study.view is View.IMAGES:
+    elif study.view is View.IMAGES:
         advised = [message for comparison in result.comparisons if (message := _of_image(result, comparison))]
-    elif result.study.view is View.SETTINGS:
+    elif study.view is View.SETTINGS:
         advised = _of_settings(result)
     else:
         advised = _per_profile(result)
-    advised = [*dict.fromkeys(advised)]
-    advised += [message for message in _to_go_on(result, folder) if message not in advised]
+    resume = f"envkit {'loader-grid' if study.view is View.LOADERS else 'bench'} --resume {shlex.quote(folder)}"
+    more: list[Message] = []
+    if result.failures and not any(comparison.speedup for comparison in result.comparisons):
+        more = [_mend(result.failures[-1], [arm.name for arm in study.compared], resume)]
+    elif unfinished is not None and not result.not_in_effect:
+        more = [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
+    elif result.ended in CUT_SHORT:
+        more = [messages.Resume(resume)]
+    elif study.view is not View.LOADERS and not result.not_in_effect:
+        limit = _limit(study.stopping, study.fewest_blocks, result.seconds_per_block)
+        more = _to_know_more(result.comparisons, limit, study.one_run_each, bool(result.samples))
+    advised = [*dict.fromkeys([*advised, *more])]
     labels = ["", *map(_label, advised)]
     return [
         Row(label if label != before else "", message, whole=hasattr(message, "command"))
@@ -70,32 +82,25 @@ def _label(message: Message) -> str:
     )
 
 
-def _to_go_on(result: Result, folder: str) -> list[Message]:
-    """Return how to come to a verdict, for a run that has none."""
-    of_loader, unfinished = result.study.view is View.LOADERS, result.course.unfinished
-    resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
-    if result.failures and not any(comparison.speedup for comparison in result.comparisons):
-        arm = str(result.failures[-1].arm)
-        others = len(result.study.compared) > 1 and arm in [comparison.name for comparison in result.study.compared]
-        if (lack := judgement.memory_that_ran_out(result.failures[-1])) is not None:
-            return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
-        mend = messages.FindMemory if judgement.was_killed(result.failures[-1]) else messages.MendWorker
-        return [messages.MendWorker(resume, arm) if others else mend(resume)]
-    if unfinished is not None and not result.not_in_effect:
-        return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
-    if result.ended in CUT_SHORT:
-        return [messages.Resume(resume)]
-    return [] if of_loader or result.not_in_effect else _to_know_more(result)
+def _mend(failure: Failure, compared: Sequence[str], resume: str) -> Message:
+    """Return how to come to a verdict after a worker's ``failure``; ``resume`` goes on with the run."""
+    arm = str(failure.arm)
+    if (lack := judgement.memory_that_ran_out(failure)) is not None:
+        return messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)
+    if len(compared) > 1 and arm in compared:
+        return messages.MendWorker(resume, arm)
+    return messages.FindMemory(resume) if judgement.was_killed(failure) else messages.MendWorker(resume)
 
 
-def _to_know_more(result: Result) -> list[Message]:
-    """Return how another run would come to a verdict."""
-    if any(comparison.verdict == Verdict.TOO_FEW_SAMPLES for comparison in result.comparisons):
-        limit = _limit(result.study.stopping, result.study.fewest_blocks, result.seconds_per_block)
+def _to_know_more(
+    comparisons: Sequence[Comparison], limit: str, one_run_each: bool, has_samples: bool
+) -> list[Message]:
+    """Return how another run would come to a verdict; ``limit`` is the option that gives it enough blocks."""
+    if any(comparison.verdict == Verdict.TOO_FEW_SAMPLES for comparison in comparisons):
         return [messages.RaiseLimit(limit)]
-    if result.study.one_run_each and any(comparison.single_ratio for comparison in result.comparisons):
+    if one_run_each and any(comparison.single_ratio for comparison in comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
-    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if result.samples and not result.comparisons else []
+    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if has_samples and not comparisons else []
 
 
 def _limit(stopping: StoppingRule, blocks: int, seconds_per_block: float) -> str:
@@ -280,9 +285,12 @@ def _on_several_workloads(result: Result) -> list[Message]:
         if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup
     ]
     if unknown:  # the noisiest decides
-        margin, sharing = result.study.stopping.margin, result.study.sharing
+        study = result.study
+        margin, sharing = study.stopping.margin, study.sharing
         name, speedup, deviation = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
-        advised.append(_longer(result.study, speedup, deviation, result.seconds_per_block).replace(arm=name))
+        by_blocks = bool(study.epochs or study.stopping.blocks)
+        longer = _longer(speedup, deviation, margin, sharing, result.seconds_per_block, by_blocks)
+        advised.append(longer.replace(arm=name))
     return advised
 
 
@@ -303,13 +311,15 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
 def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
     if comparison.speedup is None:
         return _without_speedup(result, comparison, arm)
-    reference = result.study.reference_of(arm).name
+    study, reference = result.study, result.study.reference_of(arm).name
     if comparison.speedup.within_margin:
         return messages.ChooseFreely(reference, arm.name)
     if comparison.verdict == Verdict.SLOWER:
         return messages.KeepReference(reference)
     if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
-        return _longer(result.study, comparison.speedup, comparison.deviation, result.seconds_per_block)
+        rule, by_blocks = study.stopping, bool(study.epochs or study.stopping.blocks)
+        speedup, deviation, block_s = comparison.speedup, comparison.deviation, result.seconds_per_block
+        return _longer(speedup, deviation, rule.margin, study.sharing, block_s, by_blocks)
     return _use(result, arm) if comparison.verdict == Verdict.FASTER else None
 
 
@@ -379,15 +389,18 @@ def _after_calibration(comparison: Comparison) -> Message | None:
     return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
-def _longer(study: Study, speedup: Speedup, deviation: float, seconds_per_block: float) -> messages.MeasureLonger:
-    """Return how long it takes to find a difference as small as the margin.
+def _longer(
+    speedup: Speedup, deviation: float, margin: float, sharing: int, block_s: float, by_blocks: bool
+) -> messages.MeasureLonger:
+    """Return how long it takes to find a difference as small as the ``margin``, with blocks of so many seconds.
 
-    If so many blocks were measured already, it is about a smaller difference.
+    If so many blocks were measured already, it is about a smaller difference. The length of the run is given as a
+    number of blocks, or as a budget.
     """
-    margin, blocks = study.stopping.margin, speedup.blocks
-    while (needed := blocks_needed(deviation, blocks, margin, study.sharing)) <= blocks:
-        margin /= 2
-    minutes = math.ceil(needed * seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if study.epochs or study.stopping.blocks else f"--budget {minutes}m"
-    option += "" if margin == study.stopping.margin else f" --margin {margin * 100:g}%"
-    return messages.MeasureLonger(margin * 100, needed, minutes, option)
+    smallest, blocks = margin, speedup.blocks
+    while (needed := blocks_needed(deviation, blocks, smallest, sharing)) <= blocks:
+        smallest /= 2
+    minutes = math.ceil(needed * block_s / 60) + 1
+    option = f"--blocks {needed}" if by_blocks else f"--budget {minutes}m"
+    option += "" if smallest == margin else f" --margin {smallest * 100:g}%"
+    return messages.MeasureLonger(smallest * 100, needed, minutes, option)

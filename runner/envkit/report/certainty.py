@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.arms import View
 from envkit.bench.measure import PRECISE
+from envkit.bench.study import MOST_WORKLOADS
 from envkit.messages import Message
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
@@ -23,8 +24,6 @@ from envkit.worker.request import UserCommand
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 # A drift is worth a line if chance alone shows one as clear this seldom.
 DRIFT_P = 0.01
-# Up to so many workloads of a run are named one by one.
-MOST_WORKLOADS = 4
 
 
 def rows(result: Result) -> list[Row]:

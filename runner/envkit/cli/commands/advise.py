@@ -21,7 +21,7 @@ from envkit.bench import early_checks, private_values, room
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
-from envkit.bench.prepare import located, prepare
+from envkit.bench.prepare import prepare
 from envkit.bench.room import TooShort
 from envkit.bench.run import read
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
@@ -102,10 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     if study.user_command is not None:
         early_checks.require_program(study.user_command, study.arms[0].engine == "local")
     if not is_quiet(arguments):
-        measuring.say_of_shared(study)
+        measuring.say_of_shared(study.user_command)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
-            room.require(located(_proving(study, "any", FEWEST_STEPS), ""))
+            room.require(_proving(study, "any", FEWEST_STEPS).completed(""))
         engines.remove_leftovers()
         advice, steps = _of_command(study, arguments)
         _show(advice, arguments)
@@ -306,7 +306,7 @@ def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespa
     study = _proving(study, best.profile, steps)
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
-        room.require(located(study, ""), [least_s])
+        room.require(study.completed(""), [least_s])
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 

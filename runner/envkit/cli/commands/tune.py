@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _tuning(arguments)
         require_early(tuning, arguments.output)
         if not is_quiet(arguments):
-            measuring.say_of_shared(tuning.study)
+            measuring.say_of_shared(tuning.study.user_command)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -221,7 +221,7 @@ def _places(tuning: Session, result: Result, full: bool) -> list[Row]:
     if full:
         more = ["envkit", "report", str(short(tuning.confirmation)), "--details"]
     command = Row(labels.DETAILS, labels.Command(shlex.join(more)), whole=True)
-    return [Row(labels.SYSTEM, lines.system(result)), command]
+    return [Row(labels.SYSTEM, lines.machine(result)), command]
 
 
 def _write(
