@@ -21,7 +21,7 @@ from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role, View
-from envkit.bench.events import Calibration, Failure, LeftOut, Longer, OtherPrograms, ReferenceKernel, WarmUp
+from envkit.bench.events import Calibration, Failure, LeftOut, Lengths, Longer, OtherPrograms, ReferenceKernel, WarmUp
 from envkit.bench.events import Sample as Recorded
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.problems import restored
@@ -120,7 +120,7 @@ class Result:
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
     cwd: str  # where that was
-    commands: dict[str, str]
+    lengths: Lengths  # of samples, with the commands that start workers; none are fixed of a run that ended before
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
@@ -128,10 +128,7 @@ class Result:
     disturbed_arms: dict[int, set[str]]  # by block: the arms whose sample was disturbed
     reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
     design: Design | None
-    warm_up: dict[str, int]  # by arm: after how many steps training was steady
-    unsteady: list[str]
-    skipped_steps: int  # timed steps of each sample that are left out for that
-    left_out: dict[str, int]  # the same by workload, with those before them that are not timed
+    left_out: dict[str, int]  # by workload: the steps of each sample that don't count, timed or not
     reference_drift: Drift | None  # how the reference's own time changed
     seconds_per_block: float  # with the starts of the workers
     calibration: Calibration | None
@@ -198,9 +195,9 @@ class Result:
             "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
-            "warm_up_steps": self.warm_up,
-            "unsteady": self.unsteady,
-            "skipped_steps": self.skipped_steps,
+            "warm_up_steps": self.lengths.warm_up,
+            "unsteady": self.lengths.unsteady,
+            "skipped_steps": self.lengths.skipped_steps,
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
@@ -240,7 +237,7 @@ def _finite_items(document: Mapping[str, object]) -> dict[str, object]:
 
 def conclude(run: Run) -> Result:
     """Return what a run shows, whether it was completed or not."""
-    first, study, ended, fixed = run.beginning, run.study, run.ended, run.lengths
+    first, study, ended = run.beginning, run.study, run.ended
     environments = {name: Environment.from_json(document) for name, document in first.environments.items()}
     samples, kernels, left_out = run.samples(), run.all(ReferenceKernel), run.first(LeftOut)
     by_arm = {arm: of_arm for arm in study.arms if (of_arm := run.samples(arm))}
@@ -266,7 +263,7 @@ def conclude(run: Run) -> Result:
         environments=environments,
         command=first.command,
         cwd=first.cwd,
-        commands=fixed.commands if fixed else first.commands,
+        lengths=run.lengths or Lengths(warm_up={}, unsteady=[], together=1, skipped_steps=0, commands=first.commands),
         measured=list(measured.values()),
         comparisons=[_comparison(run, arm, measured) for arm in study.compared],
         samples=sample_times(run.events, run.skipped_steps),
@@ -274,9 +271,6 @@ def conclude(run: Run) -> Result:
         disturbed_arms=disturbed_arms(samples),
         reference_kernel_range_s=reference_kernel_range(kernels, interference),
         design=run.design,
-        warm_up=fixed.warm_up if fixed else {},
-        unsteady=fixed.unsteady if fixed else [],
-        skipped_steps=run.skipped_steps,
         left_out={name: length.warmup_steps + run.skipped_steps for name, length in study.workloads.items()},
         reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(study.reference)]),
         seconds_per_block=_seconds_per_block([*samples, *kernels]),

@@ -110,7 +110,7 @@ class _Run:
         self._write(fields.pop("event"), fields)
 
     def _write(self, kind: str, fields: Mapping[str, object]) -> None:
-        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        hidden = private_values.hidden(fields, self.job.context.kept, self.job.context.inherited)
         self._events.append(self._record.append(kind, **hidden))
         self.so_far = self.so_far.followed_by(self._events[-1])
 
@@ -128,7 +128,7 @@ class _Run:
         length = pace.first_length(study.user_command, study.workload_spec(arm), study.ranks_of(arm))
         work = requests.of_first(study, arm, *length)
         launch = self.job.launch(arm, work)
-        outcome = self.job.engines[arm.target].run(launch)
+        outcome = self.job.context.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
             problem = diverged(document, study.options) or writes.outside(study, document)
@@ -159,9 +159,9 @@ class _Run:
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
         arm = self.job.study.reference
-        launch = Launch(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        launch = Launch(ReferenceKernel(), inherited=self.job.context.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
-        outcome = self.job.engines[arm.target].run(launch)
+        outcome = self.job.context.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, KERNEL_KEYS)
         took_s = round(outcome.seconds, 3)
         if document is None:  # speedups do without it
@@ -205,7 +205,7 @@ class _Run:
         study = self.job.study
         starts = [
             (
-                self.job.engines[arm.target],
+                self.job.context.engines[arm.target],
                 self.job.launch(arm, requests.of_sample(study, arm, block), study.padding(block, arm)),
             )
             for arm in arms

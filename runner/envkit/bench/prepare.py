@@ -11,7 +11,7 @@ from pathlib import Path
 from envkit import __version__
 from envkit.bench import calibration, record, requirements, seal
 from envkit.bench.arms import Arm
-from envkit.bench.context import ExecutionContext, execution_context, recorded
+from envkit.bench.context import execution_context, recorded
 from envkit.bench.job import Job
 from envkit.bench.record import Event, Record
 from envkit.bench.study import Study
@@ -29,7 +29,6 @@ class Prepared:
     """A run that can start."""
 
     job: Job
-    context: ExecutionContext
     data_source: Message
     findings: list[dict[str, object]]
 
@@ -65,8 +64,7 @@ def prepare(asked: Study, made: Mapping[str, Profile] | None = None) -> Prepared
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
     data = requirements.data(asked.data, asked.own_workloads)
     study = asked.completed(data.location)
-    job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
-    return Prepared(job, context, data.source, findings)
+    return Prepared(Job(study, environments, context), data.source, findings)
 
 
 @contextlib.contextmanager
@@ -80,9 +78,8 @@ def _naming_image(arm: Arm) -> Iterator[None]:
 
 def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
     """Write the first event of a run's record; ``results`` has the runs of before, among them calibrations."""
-    job, context = prepared.job, prepared.context
-    study = job.study
-    kept = seal.value_digests(job.kept, job.kept)
+    job, study, context = prepared.job, prepared.job.study, prepared.job.context
+    kept = seal.value_digests(context.kept, context.kept)
     return opened.append_sealed(
         "run",
         schema=record.SCHEMA,

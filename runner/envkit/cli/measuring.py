@@ -195,7 +195,7 @@ def resume(folder: Path, how: Invocation, report: Report | None = None) -> int:
             environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
         require_nodes(study.nodes, study.reference.engine)
         context = recorded_context(folder, first, study)
-        job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
+        job = Job(study, environments, context)
         return _go_on(folder, first, job, how, report)
 
 
@@ -209,7 +209,7 @@ def _go_on_as_asked(
     study = replace(study, seed=seed if study.seed is None else study.seed)
     prepared = prepare(study, {str(path): made_profile for path, made_profile in made.items()})
     job = prepared.job
-    resuming.require_same_run(folder, first, job.study, job.environments, prepared.context)
+    resuming.require_same_run(folder, first, job.study, job.environments, job.context)
     return _go_on(folder, first, job, how, report)
 
 

@@ -40,11 +40,11 @@ def rows(result: Result) -> list[Row]:
         measured = len({sample.block for sample in result.samples})
         rows += [*interference(result.interference, measured, comparisons), *_pace(result.reference_kernel_range_s)]
         rows += _drift(study.reference.name, result.reference_drift, comparisons)
-    if steady := [steps for arm, steps in result.warm_up.items() if arm not in result.unsteady]:
-        left_out = study.training.warmup_steps + result.skipped_steps
+    if steady := [steps for arm, steps in result.lengths.warm_up.items() if arm not in result.lengths.unsteady]:
+        left_out = study.training.warmup_steps + result.lengths.skipped_steps
         several_counts = _several_left_out(result.left_out) if len(study.workloads) > 1 else None
         rows.append(Row("warm-up", several_counts or messages.SteadyFrom(max(steady) + 1, left_out)))
-    elif result.design and not result.unsteady and not study.epochs:
+    elif result.design and not result.lengths.unsteady and not study.epochs:
         rows.append(Row("warm-up", _no_warm_up(study.user_command)))
     if (longer := result.course.longer) is not None:
         rows.append(Row("budget", messages.OverBudget(longer["takes_s"], longer["budget_s"])))

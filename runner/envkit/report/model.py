@@ -288,7 +288,7 @@ def _reproduce(result: Result, folder: str, events: Sequence[Event], page: bool)
     again = [Row("ended", result.ended or context.NOT_YET_ENDED)]
     if page:
         again = commands.repeating(Path(folder), events, again[0], result.study.seed)
-    by_arm = [Listing([command], name if page else "") for name, command in result.commands.items()]
+    by_arm = [Listing([command], name if page else "") for name, command in result.lengths.commands.items()]
     by_hand = Fold(headings.BY_HAND, by_arm, open=False)
     return _section("reproduce", Rows([*execution_context.rows(result), *again]), by_hand)
 

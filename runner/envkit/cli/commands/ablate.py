@@ -163,7 +163,7 @@ def take_apart(chosen: Profile, inspection: Inspection, study: Study) -> Parts:
 def _problems(tried: Study, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     study = tried.completed(requirements.data(tried.data, tried.own_workloads).location)
-    job = Job(study, parts.environments, context.engines, context.inherited, context.kept, context.removed)
+    job = Job(study, parts.environments, context)
     problems = trying.problems(job, quiet=how.quiet)
     complete = tried.arms[1]
     if complete.name in problems:

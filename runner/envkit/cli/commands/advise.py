@@ -139,7 +139,7 @@ def _study(arguments: argparse.Namespace) -> Study:
 def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
     """Return the advice, and how many steps a sample of a proof times."""
     prepared = prepare(study)
-    inspection = prepared.context.seen[study.arms[0].target]["inspection"]
+    inspection = prepared.job.context.seen[study.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
@@ -153,14 +153,14 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, in
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
-    hidden = private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)
+    hidden = private_values.hidden(sample, prepared.job.context.kept, prepared.job.context.inherited)
     findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
     applying, left_out = _unless_few_threads(findings, applying, left_out)
     instead = instead if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, findings, proving)
     callers = _callers_threads(study, advice.usable_cpus)
     return replace(
-        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
+        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.job.context.removed
     ), steps
 
 
@@ -173,12 +173,11 @@ def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
     )
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
-        outcome = job.engines[arm.target].run(job.launch(arm, work))
+        outcome = job.context.engines[arm.target].run(job.launch(arm, work))
     sample, problem = parse_sample(outcome, (), job.study.options)
     if problem is not None:
-        raise InputError(
-            private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)
-        )
+        failed, context = NotWatched(argv[0], job.explained(problem)), job.context
+        raise InputError(private_values.of_message(failed, context.kept, context.inherited))
     assert sample is not None, "there is a sample or a problem"
     return sample
 

@@ -209,14 +209,7 @@ def try_once(choice: Choice, study: Study, context: ExecutionContext, how: Invoc
     study = study.with_arms(arms_of(choice, engine)).completed(data.location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
-    job = Job(
-        study,
-        {REFERENCE_PROFILE: baseline, **environments},
-        context.engines,
-        context.inherited,
-        context.kept,
-        context.removed,
-    )
+    job = Job(study, {REFERENCE_PROFILE: baseline, **environments}, context)
     for name, reason in trying.problems(job, quiet=how.quiet).items():
         choice.left_out[name] = reason
         del choice.measured[name]

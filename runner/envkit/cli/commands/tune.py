@@ -205,7 +205,7 @@ def _concluded(tuning: Session, reason: str, result: Result, decision: Decision,
             rows.append(Row(labels.WRITTEN, conclusion.advice(decision, shipped, path, written), whole=True))
             if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
-                rows += conclusion.usage(tuning.job.study, name, profile.load(str(path)).ranks, tuning.job.kept)
+                rows += conclusion.usage(tuning.job.study, name, profile.load(str(path)).ranks, tuning.job.context.kept)
         terminal.items(out, [*rows, *_places(tuning, result, full=arguments.details or not ended)])
     if not ended:
         print(f"envkit: {text(problem)}", file=sys.stderr)
