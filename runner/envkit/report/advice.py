@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
@@ -16,8 +15,10 @@ from envkit.bench.events import Failure
 from envkit.bench.study import StoppingRule
 from envkit.messages import Message
 from envkit.profiles import catalogue
+from envkit.profiles.environment import Environment
 from envkit.report import commands, judgement
 from envkit.report.ablation import costs_in_profile
+from envkit.report.commands import Commands, name_of_copy
 from envkit.report.judgement import losses_wrongly_differ
 from envkit.report.messages import advice as messages
 from envkit.report.parts import Row
@@ -116,13 +117,11 @@ def _per_profile(result: Result) -> list[Message]:
     if study.contrasts_of(Role.CHOICE) and (chosen := _of_a_search(result)):
         return [chosen]
     advised, has_best = list[Message](), False
-    ranked = ranking.ranked(result.comparisons, result.study.view)
-    if ranking.many(
-        result.comparisons
-    ):  # the noisiest of them is the likeliest to be at the top without being known to be faster
-        ranked = sorted(ranked, key=_by_worth)
-    elif len(ranked) > 1:
-        ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
+    ranked = ranking.ranked(result.comparisons, study.view)
+    if len(ranked) > 1:
+        # the noisiest of many is the likeliest to be at the top without being known to be faster
+        by_speed = 0 if ranking.many(ranked) else -1
+        ranked = sorted(ranked, key=lambda one: (*_by_worth(one), by_speed * (ranking.ratio_of(one) or 0)))
     for comparison in ranked:
         arm = result.study.arm(comparison.arm)
         is_unusable = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(
@@ -135,19 +134,21 @@ def _per_profile(result: Result) -> list[Message]:
         elif result.study.trains_otherwise(arm):
             next_step = None  # a change of the training's code, which no profile makes
         elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
-            next_step = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
+            next_step = messages.ExplainLosses(arm.name, commands.of_arm(result, arm).ablate)
         else:
             next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
             next_step = next_step or _next(result, comparison, arm)
         if next_step:
-            advised += (
-                _supported(result, ranked, next_step)
-                if isinstance(next_step, messages.Use) and not has_best
-                else [next_step]
-            )
+            supported = None if has_best else _supported(ranked, result.environments)
+            if isinstance(next_step, messages.Use) and supported is not None:
+                safer, ratio = study.arm(supported[0]), supported[1]
+                use = _use(safer.profile, study.parts_of(safer), commands.of_arm(result, safer), is_supported=True)
+                advised += [use, messages.UseFaster(ratio, next_step.command)]
+            else:
+                advised.append(next_step)
             has_best = has_best or not is_unusable
-    if has_best:  # the table and the line on losses say which others not to use
-        advised = [one for one in advised if not isinstance(one, messages.ExplainLosses)]
+    # of an arm to use, the table and the line on losses say which others not to use
+    advised = [one for one in advised if not (has_best and isinstance(one, messages.ExplainLosses))]
     unknown = (
         isinstance(advised[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
         if advised
@@ -159,15 +160,16 @@ def _per_profile(result: Result) -> list[Message]:
     return advised
 
 
-def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
-    """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
+def _supported(ranked: Sequence[Comparison], environments: Mapping[str, Environment]) -> tuple[str, float] | None:
+    """Return the fastest arm that leaves results and a vendor's check alone, and how fast one with cautions is.
+
+    None if no arm is faster still.
+    """
     worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
-    first = next((faster for faster in worth if judgement.is_supported(result.environments[faster.arm])), None)
+    first = next((faster for faster in worth if judgement.is_supported(environments[faster.arm])), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
-        return [fastest]
-    return [
-        _use(result, result.study.arm(first.arm)), messages.UseFaster(worth[0].speedup.ratio, fastest.command)
-    ]  # fmt: skip
+        return None
+    return first.arm, worth[0].speedup.ratio
 
 
 def _by_worth(comparison: Comparison) -> tuple[bool, bool]:
@@ -194,9 +196,7 @@ def _of_a_search(result: Result) -> Message | None:
     ):
         return None
     shipped, tuned = result.study.compared
-    return messages.UseFound(
-        shipped.name, tuned.name, commands.execute(result, tuned, commands.torchrun(result, tuned))
-    )
+    return messages.UseFound(shipped.name, tuned.name, commands.of_arm(result, tuned).on_ranks)
 
 
 def _of_settings(result: Result) -> list[Message]:
@@ -222,7 +222,7 @@ def _of_settings(result: Result) -> list[Message]:
     enough = [setting.setting.alone for setting in matter if setting.contribution == Contribution.ALONE]
     chosen = [setting.without for setting in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
     arm = study.arm(next((name for name in chosen if name is not None and name not in with_other_losses), whole.arm))
-    advised.append(messages.Use(arm.profile, commands.execute(result, arm)))
+    advised.append(messages.Use(arm.profile, commands.of_arm(result, arm).execute))
     if len(costly) > 1:
         advised.append(messages.WithoutSettings(whole.arm, tuple(setting.setting for setting in costly)))
     return advised
@@ -238,13 +238,13 @@ def _of_image(result: Result, comparison: Comparison) -> Message | None:
     arm = result.study.arm(comparison.arm)
     reference = result.study.reference_of(arm)
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
-        return messages.FindOutWhy(commands.diagnose(result, arm))
+        return messages.FindOutWhy(commands.of_arm(result, arm).diagnose)
     if losses_wrongly_differ(comparison, result.environments[comparison.arm]):
         return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(comparison):
         return calmer
     if is_worth_it(comparison):
-        return messages.Use(arm.name, commands.execute(result, arm))
+        return messages.Use(arm.name, commands.of_arm(result, arm).execute)
     if comparison.verdict == Verdict.SLOWER and comparison.speedup is not None and not comparison.speedup.within_margin:
         return messages.KeepReference(reference.name)
     return _next(result, comparison, arm)
@@ -257,7 +257,7 @@ def _on_several_workloads(result: Result) -> list[Message]:
     for comparison in result.comparisons:
         arm = result.study.arm(comparison.arm)
         if comparison.verdict == Verdict.NOT_IN_EFFECT:
-            advised.append(messages.FindOutWhy(commands.diagnose(result, arm)))
+            advised.append(messages.FindOutWhy(commands.of_arm(result, arm).diagnose))
         elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
             with_other_losses.add(arm.profile)
             advised.append(messages.ExplainLosses(arm.name))
@@ -275,10 +275,10 @@ def _on_several_workloads(result: Result) -> list[Message]:
         for names in (everywhere, winners)
     )
     if best:
-        advised.append(messages.UseEverywhere(best[0], commands.execute(result, of_profile[best[0]])))
+        advised.append(messages.UseEverywhere(best[0], commands.of_arm(result, of_profile[best[0]]).execute))
     elif fast:
         arm = of_profile[fast[0]]
-        advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
+        advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.of_arm(result, arm).bench))
     unknown = [
         (comparison.arm, comparison.speedup, comparison.deviation)
         for comparison in result.comparisons
@@ -305,7 +305,7 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
         return None
     if beside.verdict == Verdict.SLOWER:
         return messages.OneAfterTheOther(arm.profile, arm.instances or 1)
-    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.execute(result, arm)}")
+    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.of_arm(result, arm).execute}")
 
 
 def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
@@ -320,22 +320,21 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
         rule, by_blocks = study.stopping, bool(study.epochs or study.stopping.blocks)
         speedup, deviation, block_s = comparison.speedup, comparison.deviation, result.seconds_per_block
         return _longer(speedup, deviation, rule.margin, study.sharing, block_s, by_blocks)
-    return _use(result, arm) if comparison.verdict == Verdict.FASTER else None
+    if comparison.verdict != Verdict.FASTER:
+        return None
+    is_supported = judgement.is_supported(result.environments[arm.name])
+    return _use(arm.profile, study.parts_of(arm), commands.of_arm(result, arm), is_supported)
 
 
-def _use(result: Result, arm: Arm) -> Message:
-    """Return how to use a profile; one without ranks of its own is copied to have those that were asked for."""
-    if result.study.ranks_of(arm) > 1 and arm.ranks is None:
-        each = result.study.parts_of(arm)
-        name = f"{arm.profile}-{each}"
-        command = commands.execute(result, replace(arm, profile=name), commands.torchrun(result, arm))
-        return messages.UseCopy(arm.profile, name, each, command)
-    kind = messages.Use if judgement.is_supported(result.environments[arm.name]) else messages.UseAfterCheck
-    return kind(arm.profile, commands.execute(result, arm, commands.torchrun(result, arm)))
+def _use(profile: str, ranks: int, of_arm: Commands, is_supported: bool) -> Message:
+    """Return how to use a profile; one without so many ranks of its own is copied to have them."""
+    if of_arm.copied is not None:
+        return messages.UseCopy(profile, name_of_copy(profile, ranks), ranks, of_arm.copied)
+    return (messages.Use if is_supported else messages.UseAfterCheck)(profile, of_arm.on_ranks)
 
 
 def _without_speedup(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
-    command = commands.diagnose(result, arm)
+    command = commands.of_arm(result, arm).diagnose
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(result) or _own_threads(result) or messages.FindOutWhy(command)
     if comparison.verdict == Verdict.NOT_ENDED and result.not_in_effect:

@@ -70,7 +70,7 @@ def rows(result: Result) -> list[Row]:
         ("Why", cause),
     ]
     if (purpose := _unexplained(cause)) is not None:
-        command = commands.breakdown(result, study.arm(comparisons[0].arm))
+        command = commands.of_arm(result, study.arm(comparisons[0].arm)).breakdown
         lines.append(("Why", RunFor(purpose, command) if command else None))
     labelled = [(label, message) for label, message in lines if message is not None]
     labels = ["", *(label for label, _ in labelled)]

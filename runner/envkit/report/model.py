@@ -14,6 +14,7 @@ from envkit.bench.arms import View
 from envkit.bench.events import Failure
 from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
+from envkit.bench.study import Study
 from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.rendering import text
@@ -84,8 +85,25 @@ def report_of(
         _section("summary", Rows(summary)),
         *(_details(result, folder, events, wide) if full else []),
     ]
-    headline, title = verdict.headline(result), verdict.title(study)
-    return Report(headline, title, [section for section in sections if section is not None])
+    return Report(verdict.headline(result), [section for section in sections if section is not None])
+
+
+def title(study: Study) -> Message:
+    """Return what is compared with what, for the title of a page."""
+    if study.view is View.LOADERS:
+        return context.LoaderSettings(len(study.arms), study.reference.profile)
+    if study.view is View.SETTINGS:
+        return context.TitleOfAblation(study.whole.name, len(study.ablated))
+    names = tuple(dict.fromkeys(arm.profile if study.view is View.WORKLOADS else arm.name for arm in study.subjects))
+    few = len(names) <= ranking.FEW or bool(study.at_once)
+    reference = study.reference.profile if study.view is View.WORKLOADS else study.reference.name
+    return context.Title(
+        names if few else (),
+        None if few else len(names),
+        len(study.workloads) if study.view is View.WORKLOADS else None,
+        reference if study.compared else None,
+        study.scaling if study.weak else None,
+    )
 
 
 def to_json(result: Result, folder: str) -> dict[str, object]:

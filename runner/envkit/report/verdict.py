@@ -13,7 +13,6 @@ from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
 from envkit.bench.measure import FAILED
 from envkit.bench.problems import problem_of
-from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
@@ -275,21 +274,3 @@ def _of_loader(result: Result) -> Message:
         slowest = (text(last.named), last.epoch_s, last.begin_s)
         return messages.FastestEpochs(len(ends), text(first.named), first.epoch_s, first.begin_s, *slowest, load)
     return messages.NothingMeasured()
-
-
-def title(study: Study) -> Message:
-    """Return what is compared with what."""
-    if study.view is View.LOADERS:
-        return context.LoaderSettings(len(study.arms), study.reference.profile)
-    if study.view is View.SETTINGS:
-        return context.TitleOfAblation(study.whole.name, len(study.ablated))
-    names = tuple(dict.fromkeys(arm.profile if study.view is View.WORKLOADS else arm.name for arm in study.subjects))
-    few = len(names) <= ranking.FEW or bool(study.at_once)
-    reference = study.reference.profile if study.view is View.WORKLOADS else study.reference.name
-    return context.Title(
-        names if few else (),
-        None if few else len(names),
-        len(study.workloads) if study.view is View.WORKLOADS else None,
-        reference if study.compared else None,
-        study.scaling if study.weak else None,
-    )
