@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from envkit.analysis.load import Load
 from envkit.bench import pace
 from envkit.bench.arms import Arm
+from envkit.bench.decide import INTERRUPTED, TOO_SHORT
 from envkit.bench.events import Longer, Sample, WarmUp
-from envkit.bench.measure import INTERRUPTED, TOO_SHORT
 from envkit.bench.room import Need
 from envkit.checks.effect import Check
 

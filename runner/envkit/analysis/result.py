@@ -21,9 +21,9 @@ from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role, View
+from envkit.bench.decide import ENDED, FAILED, PRECISE
 from envkit.bench.events import Calibration, Failure, LeftOut, Lengths, Longer, OtherPrograms, ReferenceKernel, WarmUp
 from envkit.bench.events import Sample as Recorded
-from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.problems import restored
 from envkit.bench.room import need
 from envkit.bench.run import Run

@@ -10,8 +10,8 @@ from pathlib import Path
 from envkit.bench import record
 from envkit.bench.arms import View
 from envkit.bench.context import same_gpus
+from envkit.bench.decide import ENDED
 from envkit.bench.events import Calibration
-from envkit.bench.measure import ENDED
 from envkit.bench.run import Run
 from envkit.bench.study import Study
 from envkit.common.errors import InputError

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import fmean
 
 import msgspec
 
-from envkit.bench import pace, private_values, quality, requests, room, writes
+from envkit.bench import decide, pace, private_values, quality, requests, room, writes
 from envkit.bench.arms import Arm, View
-from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Resume, Timed, WarmUp
+from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
 from envkit.bench.messages import ONE_OF_EACH, BlocksFit, InterimBest, InterimSpeedup
@@ -34,9 +35,7 @@ from envkit.bench.parse_sample import (
 )
 from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
-from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
-from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
-from envkit.bench.room import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
+from envkit.bench.room import block_s, readings_s, wants_reading
 from envkit.bench.run import Run
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
@@ -47,14 +46,9 @@ from envkit.engines.base import Launch, Outcome
 from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE, speedup
-from envkit.stats.sequential import Design, at_look, design, may_stop
+from envkit.stats.sequential import Design
 from envkit.worker.request import ReferenceKernel
 
-# Why a run ended; the reasons that mean it was completed.
-PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
-ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
-FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
-TOO_SHORT = BUDGET_TOO_SHORT
 KERNEL_TIMEOUT_S = 60.0
 # Interim results show so many profiles; of more only the best.
 MOST_PROFILES = 3
@@ -79,11 +73,6 @@ class _Run:
         self._record = record
         self._progress = progress
         self._neighbours = Neighbours()
-
-    @property
-    def spent_s(self) -> float:
-        """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
-        return sum(event.worker_seconds for event in self.so_far.events)
 
     @property
     def usable_cpus(self) -> int:
@@ -114,6 +103,14 @@ class _Run:
         self._events.append(self._record.append(kind, **hidden))
         self.so_far = self.so_far.followed_by(self._events[-1])
 
+    def decided(self, choose: Callable[[Run], decide.Decision]) -> str | None:
+        """Record each decision on what was measured; return the reason to end, or None to go on."""
+        while isinstance(decision := choose(self.so_far), Longer | FixedDesign):
+            self.append(decision)
+            if isinstance(decision, Longer) and (need := room.need(self.so_far)) is not None:
+                self.say(room.going_on(need))
+        return decision
+
     def commands(self) -> dict[str, str]:
         """Return the shell commands that start workers, by the arm's name."""
         return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.job.study.arms}
@@ -124,7 +121,7 @@ class _Run:
         Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
         study = self.job.study
-        self._progress.start("warming up", arm.name, self.left_s())
+        self._progress.start("warming up", arm.name, self.so_far.left_s)
         length = pace.first_length(study.user_command, study.workload_spec(arm), study.ranks_of(arm))
         work = requests.of_first(study, arm, *length)
         launch = self.job.launch(arm, work)
@@ -263,13 +260,10 @@ class _Run:
         )
         self.append(event)
 
-    def left_s(self) -> float:
-        return max(0.0, self.job.study.stopping.budget_s - self.spent_s)
-
     def goes_on_s(self, blocks: int) -> float:
         """About how long the run goes on after ``blocks`` blocks: beyond the budget where the study does."""
         if not self.planned or not blocks:
-            return self.left_s()
+            return self.so_far.left_s
         return (self.planned - blocks) * block_s(self.so_far, blocks) + readings_s(self.so_far, blocks)
 
 
@@ -286,8 +280,8 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
         missing = [arm for arm in job.study.order(block) if (block, arm.name) not in measured]
         if not missing:
             continue
-        if len(missing) == len(job.study.arms):
-            reason = _reason_to_end(run, block)
+        if block and len(missing) == len(job.study.arms):
+            reason = run.decided(partial(decide.after_blocks, blocks=block))
             if reason is not None:
                 return reason
         try:
@@ -297,10 +291,10 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if wants_reading(run.so_far, block):
                 run.reference_kernel(block)
             if not run.block(block, missing):
-                return NOT_IN_EFFECT
+                return decide.NOT_IN_EFFECT
         except _Failure as failure:
             run.failed(block, failure)
-            return FAILED
+            return decide.FAILED
     raise AssertionError("blocks are endless")
 
 
@@ -309,98 +303,29 @@ def _prepare(run: _Run) -> str | None:
 
     Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
-    unknown = run.so_far.lengths is None
+    unknown, unsure = run.so_far.lengths is None, partial(decide.on_budget, share=room.UNSURE)
     if unknown and run.job.passed_on is not None:
         run.say(run.job.passed_on)
     for arm in run.job.study.arms:
         if not run.first(arm):
-            return NOT_IN_EFFECT
-        if (
-            unknown
-            and run.spent_s > (1 + room.OVERSHOOT) * run.job.study.stopping.budget_s
-            and not _has_room(run, room.UNSURE)
-        ):
-            return TOO_SHORT
+            return decide.NOT_IN_EFFECT
+        is_over = run.so_far.spent_s > (1 + room.OVERSHOOT) * run.job.study.stopping.budget_s
+        if unknown and is_over and (reason := run.decided(unsure)) is not None:
+            return reason
     if unknown:
         first = {event.arm: pace.pace_of(event) for event in run.so_far.all(WarmUp) if event.step_s}
         lengths = pace.lengths(run.job.study, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, study=run.job.study.sized(lengths.steps, lengths.warmup_steps))
         run.append(msgspec.structs.replace(lengths, commands=run.commands()))
-        if not _has_room(run, room.UNSURE):
-            return TOO_SHORT
+        if (reason := run.decided(unsure)) is not None:
+            return reason
         first_s = pace.block_s(run.job.study, first)
-        fit = int(run.left_s() / first_s)
+        fit = int(run.so_far.left_s / first_s)
         whole = run.job.study.user_command is not None and not run.job.study.user_command.is_paced
         if whole and not run.job.study.stopping.blocks and fit >= run.job.study.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
     run.job = replace(run.job, study=run.so_far.study)
     return None
-
-
-def precise_enough(run: Run, fixed: Design) -> bool:
-    """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    study = run.study
-    ratios = [run.block_ratios(arm, reference=other) for arm, other in study.pairs]
-    return all(may_stop(at_look(fixed, of_arm, study.stopping.margin), study.stopping.precision) for of_arm in ratios)
-
-
-def _reason_to_end(run: _Run, blocks: int) -> str | None:
-    """Why to end after ``blocks`` complete blocks, or None to go on."""
-    study = run.job.study
-    if blocks == 0:
-        return None
-    if study.one_run_each:
-        return COMPLETE
-    if run.so_far.first(FixedDesign) is None:
-        if not _has_room(run):
-            return TOO_SHORT
-        if blocks >= (LATEST if study.stopping.blocks else DESIGN_BLOCKS):
-            _fix_design(run, blocks)
-    fixed = run.design
-    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.so_far, fixed):
-        return PRECISE
-    if study.stopping.blocks:
-        return COMPLETE if blocks >= study.stopping.blocks else None
-    return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
-
-
-def _over_budget(run: _Run, blocks: int) -> str | None:
-    """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
-    study = run.job.study
-    if study.contrasts and blocks < study.fewest_blocks:
-        return None  # a budget that had far too little room was refused
-    reads = wants_reading(run.so_far, blocks)
-    next_s = block_s(run.so_far, blocks, 1) + (reading_s(run.so_far) if reads else 0.0)
-    return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * study.stopping.budget_s else None
-
-
-def _fix_design(run: _Run, blocks: int) -> None:
-    """Record, before any look, how many blocks there will be: as many as the budget has room for."""
-    study = run.job.study
-    if study.stopping.blocks:
-        fixed = Design(study.stopping.blocks, (study.stopping.blocks,), study.sharing)
-    else:
-        one_s = block_s(run.so_far, blocks, DESIGN_BLOCKS)
-        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.so_far, blocks)) / one_s)
-        fixed = design(max(planned, study.fewest_blocks), study.sharing)
-    run.append(FixedDesign(planned_blocks=fixed.planned, looks=[*fixed.looks]))
-
-
-def _has_room(run: _Run, share: float = 1.0) -> bool:
-    """Return whether to go on, and say so once where that takes longer than the budget.
-
-    The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
-    refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
-    """
-    need = room.need(run.so_far)
-    if need is None or not room.is_short(need, run.job.study, share) or run.so_far.first(Longer):
-        return True
-    if need.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(need, run.job.study):
-        return not room.is_refused(need, run.job.study, share)  # where it is not sure yet the first block tells
-    takes_s = round(need.total_s(), 3)
-    run.append(Longer(budget_s=run.job.study.stopping.budget_s, takes_s=takes_s, blocks=need.fewest))
-    run.say(room.going_on(need))
-    return True
 
 
 def standing(run: Run) -> Message | None:

@@ -80,7 +80,6 @@ def need(run: Run) -> Need | None:
         arms_of.setdefault(sample.block, set()).add(sample.arm)
     first = {event.arm: event for event in run.all(WarmUp)}
     blocks = sum(len(arms) == len(study.arms) for arms in arms_of.values())
-    spent_s = sum(event.worker_seconds for event in run.events)
     missing, before_s = [arm for arm in study.arms if arm.name not in first], 0.0
     if blocks:
         one_block_s = block_s(run, blocks)
@@ -91,7 +90,7 @@ def need(run: Run) -> Need | None:
         one_block_s = pace.block_s(study, {name: pace.pace_of(event) for name, event in first.items()})
     else:
         return None
-    return Need(blocks, study.fewest_blocks, spent_s, one_block_s, before_s)
+    return Need(blocks, study.fewest_blocks, run.spent_s, one_block_s, before_s)
 
 
 def length(seconds: float) -> str:

@@ -86,6 +86,16 @@ class Run:
         return self.first(Lengths)
 
     @property
+    def spent_s(self) -> float:
+        """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
+        return sum(event.worker_seconds for event in self.events)
+
+    @property
+    def left_s(self) -> float:
+        """Return what is left of the budget (seconds)."""
+        return max(0.0, self.study.stopping.budget_s - self.spent_s)
+
+    @property
     def skipped_steps(self) -> int:
         """Return how many timed steps at the start of each sample don't count: training was still warming up."""
         fixed = self.lengths

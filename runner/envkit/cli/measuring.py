@@ -15,7 +15,7 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.analysis.result import Result, conclude
-from envkit.bench import early_checks, measure, record, resuming, room, seal, writes
+from envkit.bench import decide, early_checks, measure, record, resuming, room, seal, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
@@ -250,23 +250,23 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, rep
         with Progress(0.0 if job.study.epochs or stopping.blocks else stopping.budget_s, quiet=how.quiet) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
-        reason = measure.INTERRUPTED
+        reason = decide.INTERRUPTED
     events.append(opened.append("end", reason=reason))
     result = conclude(Run.parse(events))
-    status = FAILED if reason == measure.FAILED or result.not_in_effect or result.not_reached else MEASURED
-    unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
+    status = FAILED if reason == decide.FAILED or result.not_in_effect or result.not_reached else MEASURED
+    unfinished = reason in (decide.INTERRUPTED, decide.TOO_SHORT)
     if report is not None and not unfinished and status == MEASURED:
         return report(folder)
     document = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
     document = {**document, "record": str(folder)}
     if not how.json:
         terminal.show(model.report_of(result, str(short(folder))), terminal.console())
-    if reason == measure.TOO_SHORT:
+    if reason == decide.TOO_SHORT:
         need = room.need(Run.parse(events).measuring(job.study))
         assert need is not None, "a worker ended"
         again = None if how.resumed_by is None else _go_on_with(how, folder)
         raise TooShort(room.refusal(need, job.study, again), document)
-    if reason == measure.INTERRUPTED:
+    if reason == decide.INTERRUPTED:
         return end_with(_interrupted(how, folder), INTERRUPTED, how.json, document)
     if how.json:
         problem = _problem(reason, result)
@@ -280,7 +280,7 @@ def _interrupted(how: Invocation, folder: Path) -> Message:
 
 def _problem(reason: str, result: Result) -> Message | None:
     """Return why a run that ended has exit status 1, or None. The report for people says it in its own words."""
-    if reason == measure.FAILED:
+    if reason == decide.FAILED:
         return WorkerFailed()
     if result.not_in_effect:
         return NotInEffect(tuple(arm.arm for arm in result.measured if not arm.in_effect))

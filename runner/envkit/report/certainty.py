@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.arms import View
-from envkit.bench.measure import PRECISE
+from envkit.bench.decide import PRECISE
 from envkit.bench.study import MOST_WORKLOADS
 from envkit.messages import Message
 from envkit.report.judgement import noise_floor

@@ -11,7 +11,7 @@ from envkit.analysis.learning_curves import LearningCurve
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
-from envkit.bench.measure import FAILED
+from envkit.bench.decide import FAILED
 from envkit.bench.problems import problem_of
 from envkit.messages import Message
 from envkit.profiles.environment import Environment

@@ -15,9 +15,9 @@ from envkit.analysis.engine_facts import machine_kind
 from envkit.analysis.result import Result
 from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, recorded_context
-from envkit.bench.measure import ENDED, NOT_IN_EFFECT
-from envkit.bench.measure import FAILED as FAILED_WORKER
-from envkit.bench.measure import INTERRUPTED as CUT_SHORT
+from envkit.bench.decide import ENDED, NOT_IN_EFFECT
+from envkit.bench.decide import FAILED as FAILED_WORKER
+from envkit.bench.decide import INTERRUPTED as CUT_SHORT
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
