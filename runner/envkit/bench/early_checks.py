@@ -21,10 +21,10 @@ from envkit.bench.messages import (
     TooManyArms,
     VariableNotSet,
 )
-from envkit.bench.prepare import located
 from envkit.bench.study import MOST_ENTRIES, REFERENCE_PROFILE, Study
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
+from envkit.engines.base import EngineOptions
 from envkit.engines.measured_cores import facts_here
 from envkit.profiles import needs, profile
 from envkit.profiles.expressions import ExpressionError
@@ -54,14 +54,14 @@ def require(asked: Study, output: Path | None = None, made: Mapping[str, Profile
     for name in asked.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
-    require_engines(asked.arms, asked)
+    require_engines(asked.arms, asked.engine_options)
     if asked.user_command is not None and not any("PATH" in one.env for one in loaded.values()):
         require_program(asked.user_command, {arm.engine for arm in asked.arms} == {"local"})
     if asked.data is not None and (asked.user_command or any(get(name).generated for name in asked.own_workloads)):
-        requirements.data(asked)
+        requirements.data(asked.data, asked.own_workloads)
     elif asked.data is not None and not Path(asked.data).is_dir():
-        requirements.data(asked)  # which knows what else it can be
-    room.require(located(asked, ""))
+        requirements.data(asked.data, asked.own_workloads)  # which knows what else it can be
+    room.require(asked.completed(""))
     if output is not None:
         require_folder(output)
 
@@ -112,14 +112,14 @@ def script_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-def require_engines(arms: Iterable[Arm], asked: Study) -> None:
+def require_engines(arms: Sequence[Arm], options: EngineOptions) -> None:
     """Raise InputError for an engine that is not known, or whose options or files can't be."""
     of_options = [arm.engine for arm in arms if not arm.image]
     if of_options:
-        engines.require_static(of_options, asked.engine_options)
+        engines.require_static(of_options, options)
     for arm in arms:
         if arm.image and arm.engine in engines.ENGINES:
-            own = replace(asked.engine_options, **{engines.ENGINES[arm.engine].image_option: arm.image})
+            own = replace(options, **{engines.ENGINES[arm.engine].image_option: arm.image})
             engines.require_static([arm.engine], own)
 
 
@@ -137,7 +137,7 @@ def require_time(asked: Study, arms: int) -> None:
     """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``asked`` has the reference."""
     first = asked.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))
-    room.require(located(asked.with_arms((first, *others)), ""))
+    room.require(asked.with_arms((first, *others)).completed(""))
 
 
 def applying(profiles: Iterable[Profile]) -> list[Profile]:

@@ -84,7 +84,19 @@ def require(asked: Study) -> int:
     """
     if asked.user_command is not None:
         require_copy(asked.user_command)
-    require_instances(asked)
+    if asked.instances > 1:
+        ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in asked.arms if arm.ranks)
+        excluding: tuple[Message | None, ...] = (
+            RanksTogether() if asked.ranks * asked.nodes > 1 else None,
+            next(ranked, None),
+            CommandStartedOnce() if asked.user_command else None,
+            FullTrainsOnce() if asked.epochs else None,
+            OneProcessForGpu() if asked.options.device == CUDA else None,
+            ComparedOnEach() if asked.workload == EVERY else None,
+        )
+        other = next((reason for reason in excluding if reason is not None), None)
+        if other is not None:
+            raise InputError(NotWithInstances(asked.instances, other))
     require_modes(asked.own_workloads, asked.options)
     if asked.until is not None:
         quality.require_target(asked.until, asked.own_workloads)
@@ -124,24 +136,6 @@ def _grown(asked: Study) -> Options:
     if not any(arm.cpu_shares == asked.ranks for arm in asked.arms):
         raise InputError(WeakWithoutOneProcess())
     return replace(asked.options, scale=asked.options.scale * ranks)
-
-
-def require_instances(asked: Study) -> None:
-    """Raise InputError for what does not go together with several trainings at once."""
-    if asked.instances == 1:
-        return
-    ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in asked.arms if arm.ranks)
-    excluding: tuple[Message | None, ...] = (
-        RanksTogether() if asked.ranks * asked.nodes > 1 else None,
-        next(ranked, None),
-        CommandStartedOnce() if asked.user_command else None,
-        FullTrainsOnce() if asked.epochs else None,
-        OneProcessForGpu() if asked.options.device == CUDA else None,
-        ComparedOnEach() if asked.workload == EVERY else None,
-    )
-    for other in excluding:
-        if other is not None:
-            raise InputError(NotWithInstances(asked.instances, other))
 
 
 def require_nodes(nodes: int, engine: str) -> None:
@@ -290,22 +284,22 @@ def require_room(
             raise InputError(found)
 
 
-def data(asked: Study) -> DataSet:
-    """Return the data that is trained on. Print on stderr which sources do not have it.
+def data(wanted: str | None, workloads: Sequence[str]) -> DataSet:
+    """Return the data that ``workloads`` of the kit are trained on. Print on stderr which sources do not have it.
 
-    Raise InputError if no workload takes what was given.
+    ``wanted`` is what the user named, and a user's command has no workload of the kit. Raise InputError if no workload
+    takes what was named.
     """
-    if asked.user_command:  # it brings its own
+    if not workloads:  # a user's command brings its data
         return DataSet("none", OfCommand())
-    given, workloads = asked.data, asked.own_workloads
     reading = [name for name in workloads if not get(name).generated]
     if not reading:
-        if given is not None:
-            raise InputError(MakesItsData(given, workloads[0]))
+        if wanted is not None:
+            raise InputError(MakesItsData(wanted, workloads[0]))
         return DataSet(GENERATED, FromSeed())
     from envkit.common.progress import say  # takes milliseconds, and most callers have no data to find
 
-    found = dataset.find(given, say)
+    source = dataset.find(wanted, say)
     if len(reading) == len(workloads):
-        return found
-    return replace(found, source=PartlyFromSeed(found.source))
+        return source
+    return replace(source, source=PartlyFromSeed(source.source))

@@ -12,7 +12,6 @@ from envkit.bench import early_checks, requirements
 from envkit.bench.arms import Ablated, Arm, View, of_settings
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, trying
@@ -163,8 +162,8 @@ def take_apart(chosen: Profile, inspection: Inspection, study: Study) -> Parts:
 
 def _problems(tried: Study, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
-    study = located(tried, requirements.data(tried).location)
-    job = Job(study, parts.environments, context.engines, context.inherited, context.kept, context.removed)
+    study = tried.completed(requirements.data(tried.data, tried.own_workloads).location)
+    job = Job(study, parts.environments, context)
     problems = trying.problems(job, quiet=how.quiet)
     complete = tried.arms[1]
     if complete.name in problems:
