@@ -25,12 +25,13 @@ NODES = """
 import os, sys
 from pathlib import Path
 from envkit.tuning import journal
-journal.ABANDONED_S = 5.0  # a node that has the lock may wait long for a CPU or the disk
+journal.ABANDONED_S = 2.0
 for node in range(4):
     if not os.fork():
         file = journal.Journal(Path(sys.argv[1]))
         for number in range(20):
             file.append_logs([{"node": node, "number": number}])
+            journal.ABANDONED_S = 30.0  # the killed one's lock is gone, and who has it now may wait long for a CPU
         os._exit(0)
 sys.exit(any(os.wait()[1] for node in range(4)))
 """
