@@ -112,12 +112,16 @@ def is_slow(test: str) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[object]:
-    """Collect with Python's cyclic garbage collection off, and leave thousands of tests out of later ones."""
+    """Collect with Python's cyclic garbage collection off, and leave thousands of tests out of later ones.
+
+    These are rare: by default Python collects all after every few tests, which took a tenth of their processor time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
         gc.enable()
 
 
@@ -130,8 +134,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, for ``-m 'not slow'``.
 
     Groups begin in the order of their first tests, with ``--no-loadscope-reorder``: those that can't be divided, then
-    single tests, and at last quick files, which fill up what is left of each process. Tests of the cluster that need
-    an image wait until the others of their group have run: another process has built it by then.
+    single tests, and at last quick files, which fill up what is left of each process. Those of engines come behind
+    others, and of the cluster's those that need an image come last: a process has built it by then.
     """
     for item in items:
         if is_slow(item.nodeid):
@@ -140,8 +144,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> tuple[int, ...]:
         path = item.nodeid.partition("::")[0]
         waits = item.nodeid.startswith(CLUSTER) and "engine_options" in item.fixturenames
-        first = FIRST.index(path) if path in FIRST and not waits else len(FIRST)
-        return first, item.get_closest_marker("slow") is None, not path.startswith(FILES), waits
+        if path in FIRST and not waits:
+            return (FIRST.index(path),)
+        quick, single = item.get_closest_marker("slow") is None, not path.startswith(FILES)
+        return len(FIRST), quick, single, path.startswith("tests/engines/"), waits
 
     items.sort(key=place)
 
