@@ -51,9 +51,9 @@ _ACCEPTED: set[str] = set()
 def validate(file: YamlFile, *schemas: Path) -> None:
     """Raise InputError unless ``file`` is as the first of the schemas says, which may refer to the others by ``$id``.
 
-    Importing jsonschema takes a fifth as long as all else that ``envkit show`` imports, so the user's cache remembers
-    what was accepted, and so does this process. Where jsonschema is missing, as in a Python with only what training
-    needs, the kit's own files are taken as they are: its tests check them.
+    Importing jsonschema takes a fifth as long as all else that ``envkit show`` imports. So the user's cache remembers
+    what was accepted, and so does this process. jsonschema may be missing, as in a Python with only what training
+    needs. The kit's own files are then taken as they are: its tests check them.
     """
     texts = tuple(path.read_text(encoding="utf-8") for path in schemas)
     digest = hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
