@@ -15,7 +15,9 @@ def test_of_shipped_profiles_that_are_not_among_the_best_only_the_best_one_is_a_
     made = profile(space, list(choices(space))[1], "mine")
     assert made is not None
     others = [replace(made, name=name, env={"OMP_NESTED": name}) for name in ("a", "b", "c")]  # not of this space
-    run = Planted(space, lambda choice: 0.3 * bool(choice), 90, shipped=[Candidate(one, resolve(one)) for one in others])
+    run = Planted(
+        space, lambda choice: 0.3 * bool(choice), 90, shipped=[Candidate(one, resolve(one)) for one in others]
+    )
     store = run.run().search.store
     scores = store.scores()
     shipped = [number for number, entry in store.entries.items() if entry.shipped is not None]
