@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from envkit.profiles import profile
+
 from tests.cli.commands.tune.conftest import events, written
 
 
@@ -12,7 +15,8 @@ def test_a_search_that_measures_every_candidate_has_neither_an_order_nor_a_share
     assert events(tmp_path, "order") == []
 
 
-def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path):
+@pytest.mark.parametrize("moved", [False, True], ids=["the same place", "another place"])
+def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path, moved):
     engine.misbehave = lambda variables: "ended with exit status 3" if engine.trained == 75 else None
     result = tuned()
     assert result.returncode == 1
@@ -23,5 +27,7 @@ def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned,
     )
     assert "Failed" in result.stdout
     assert not local.exists()
-    assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
-    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+    elsewhere = ("--profile", tmp_path / "mine.yaml") if moved else ()
+    assert cli("tune", "--resume", tmp_path / "tuning", *elsewhere).returncode == 0
+    chosen = profile.load(str(tmp_path / "mine.yaml")) if moved else written(local)
+    assert chosen.env == {"GOMP_SPINCOUNT": "1000"}
