@@ -27,8 +27,8 @@ from benchmarks.errors import ScriptError
 from benchmarks.mutations import Mutant
 from benchmarks.results import Line, Results
 
-QUESTION = "How many small mutants of statistics, measuring, checks, profiles and analysis do the quick tests kill?"
-PACKAGES = ("stats", "bench", "checks", "profiles", "analysis")
+PACKAGES = ("stats", "bench", "checks", "profiles", "analysis", "tuning", "advice")
+QUESTION = f"How many small mutants of {', '.join(PACKAGES[:-1])} and {PACKAGES[-1]} do the quick tests kill?"
 NOT_COPIED = (".git", ".venv*", "results", "build", ".*_cache", ".hypothesis")
 # A mutant's tests are those of its folder, then the shortest others, as long as they take no more CPU seconds in all.
 MOST_S = 10.0

@@ -61,8 +61,9 @@ FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
 # What starts engines, builds images or trains for real.
 REAL = ("tests/cases/", "tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
-# Of these, what starts no engine and is quick.
-QUICK = ("tests/engines/test_enroot.py", "tests/engines/test_interpreter.py", "tests/engines/test_owner.py")
+# Of these and of SLOW, what starts no engine and is quick.
+QUICK = ("tests/cli/commands/tune/test_session.py", "tests/engines/test_enroot.py", "tests/engines/test_interpreter.py",
+         "tests/engines/test_owner.py")  # fmt: skip
 # What else takes long: it starts many processes, simulates many runs, or draws.
 SLOW = (
     "tests/benchmarks/", "tests/browser/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
@@ -75,7 +76,7 @@ SLOW = (
     "tests/profiles/test_catalogue_libraries.py", "tests/report/test_epoch_ends.py", "tests/report/test_grid.py",
     "tests/report/test_html.py",
     "tests/report/test_multi_workload.py", "tests/stats/test_drift.py",
-    "tests/stats/test_outlying.py",
+    "tests/stats/test_outlying.py::test_in_values_that_are_alike", "tests/stats/test_outlying.py::test_one_that_lies",
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
     "tests/worker/evidence_hook/test_compiled_steps.py",
     "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",

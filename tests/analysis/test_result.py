@@ -29,6 +29,15 @@ def test_medians_per_arm():
     assert mine.in_effect
 
 
+def test_usage_of_a_command_whose_steps_are_unknown_is_of_all_of_it():
+    counted, _ = conclude(events_of()).measured
+    events = [{**event, "images_per_step": None} if event["event"] == "sample" else event for event in events_of()]
+    mine, _ = conclude(events).measured
+    assert mine.images_per_s is None
+    assert mine.faults_per_step == 3 * counted.faults_per_step
+    assert mine.cpu_s == pytest.approx(3 * counted.cpu_s)
+
+
 def test_equal_losses():
     (comparison,) = conclude(events_of()).comparisons
     assert (comparison.losses.largest_difference, comparison.losses.agree) == (0, True)

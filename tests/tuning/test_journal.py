@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from envkit.common.errors import InputError
 from envkit.messages import Printed
-from envkit.tuning.journal import Journal
+from envkit.tuning import journal
+from envkit.tuning.journal import LONGEST_PAUSE_S, Journal
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks, NotShared
 from envkit.tuning.shared_trials import FILE_NAME, publish, published, storage_in
 
@@ -72,6 +73,24 @@ def test_a_lock_that_was_taken_away_from_a_node_that_was_suspended_is_left_to_it
         lock.unlink()
         lock.symlink_to("another node")
     assert str(lock.readlink()) == "another node"
+
+
+def test_who_waits_for_a_lock_looks_ever_less_often_and_never_waits_longer_than_the_longest_pause(path, monkeypatch):
+    lock, pauses = path.with_name(f"{FILE_NAME}.lock"), []
+    lock.symlink_to("another node")
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 30:
+            lock.unlink()
+
+    monkeypatch.setattr(journal.time, "sleep", sleep)
+    with Journal(path)._lock():
+        pass
+    assert pauses[0] <= 0.001
+    assert pauses[1] <= 0.002
+    assert LONGEST_PAUSE_S / 2 <= max(pauses) <= LONGEST_PAUSE_S
+    assert len({*pauses[-10:]}) == 10  # nodes that began together do not go on together
 
 
 def test_a_disk_that_is_full_leaves_the_journal_as_it_was(path):
