@@ -23,19 +23,23 @@ def main() -> int:
     parser.add_argument("others", metavar="DIR", type=Path, nargs="*", help="more runs for the same page")
     arguments = parser.parse_args()
     folder = arguments.folder or recorded.latest("ablated", "a profile that is taken apart", "ablate")
-    runs = {one: recorded.ended(one, pictures.FOREST) for one in (folder, *arguments.others)}
-    parts, drawn = [], dict[str, Result]()
-    for one, (events, result) in runs.items():
+    runs = {run_folder: recorded.ended(run_folder, pictures.FOREST) for run_folder in (folder, *arguments.others)}
+    page_parts, drawn = [], dict[str, Result]()
+    for run_folder, (events, result) in runs.items():
         if not result.study.ablated:
-            raise ScriptError(f"{one}: takes no profile apart; runs of make ablate do")
+            raise ScriptError(f"{run_folder}: takes no profile apart; runs of make ablate do")
         if result.study.whole.name in drawn:
-            raise ScriptError(f"{one}: takes {result.study.whole.name} apart, as another of these runs does; name one")
+            raise ScriptError(
+                f"{run_folder}: takes {result.study.whole.name} apart, as another of these runs does; name one"
+            )
         drawn[result.study.whole.name] = result
-        with record.reading(one):
-            parts += _of_run(events, result, arguments.page.stem)
+        with record.reading(run_folder):
+            page_parts += _of_run(events, result, arguments.page.stem)
     every = [event for events, _ in runs.values() for event in events]
     where = lines.machine(runs[folder][1])
-    page.write(arguments.page, [page.heading("What of a profile makes it faster?", QUESTION, every, where), *parts])
+    page.write(
+        arguments.page, [page.heading("What of a profile makes it faster?", QUESTION, every, where), *page_parts]
+    )
     for name, result in drawn.items():
         picture = arguments.page.with_name(f"{arguments.page.stem}-{name}")
         recorded.draw(picture, pictures.FOREST, result, PICTURE.format(name))
@@ -45,7 +49,7 @@ def main() -> int:
 def _of_run(events: Sequence[Event], result: Result, stem: str) -> list[str]:
     name = result.study.whole.name
     settings, took = ablation.table(result), tables.all_arms(result)
-    said = [*ablation.notes(result.study.ablated), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
+    notes = [*ablation.notes(result.study.ablated), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
     return [
         f"## {name}",
         f"**{text(verdict.headline(result).text)}**",
@@ -54,7 +58,7 @@ def _of_run(events: Sequence[Event], result: Result, stem: str) -> list[str]:
         text(settings.note) if settings.note else "",
         recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
         page.table(tables.header(tables.columns(result, wide=True)), took, numbers_from=1),
-        recorded.items(said),
+        recorded.items(notes),
     ]
 
 

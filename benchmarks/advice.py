@@ -29,7 +29,7 @@ from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
 from benchmarks import fitting, gallery_runs, page, script
 from benchmarks.errors import ScriptError
-from benchmarks.fitting import KNOWN, Seen
+from benchmarks.fitting import KNOWN, Features
 from benchmarks.gallery_runs import Run
 from benchmarks.results import Line, Results
 
@@ -52,13 +52,13 @@ class Training:
     """One of the gallery: what was seen of it, and what profiles gained, by name."""
 
     name: str
-    seen: Seen
+    features: Features
     gains: Mapping[str, Speedup]
 
     @property
     def best(self) -> float:
         """The most that any profile gains; 1 where none does."""
-        return max(1.0, *(one.ratio for one in self.gains.values()))
+        return max(1.0, *(gain.ratio for gain in self.gains.values()))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ class Judged:
     @property
     def within(self) -> list[bool]:
         """Of each profile, whether what it gains lies in the range."""
-        return [one.low <= self.training.gains[one.profile].ratio <= one.high for one in self.expected]
+        return [
+            expected.low <= self.training.gains[expected.profile].ratio <= expected.high for expected in self.expected
+        ]
 
 
 def main() -> int:
@@ -135,8 +137,8 @@ def _watch(name: str) -> Line:
         cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if result.returncode != 0:
-        said = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise ScriptError(f"{name}: envkit advise ended with exit status {result.returncode}: {said}")
+        last_line = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise ScriptError(f"{name}: envkit advise ended with exit status {result.returncode}: {last_line}")
     took = time.perf_counter() - begin
     print(f"{name}: watched, {took:.0f} s", flush=True)
     return {"seconds": round(took, 1), "symptoms": json.loads(result.stdout)["symptoms"]}
@@ -158,33 +160,35 @@ def _pair(name: str, number: int) -> Line:
         "alone_s": (_command(name, WARMUP + STEPS), ""),
         "watched_s": ([sys.executable, str(WORKER), "-"], WorkerRequest(watching).line()),
     }
-    found = {}
-    for which in sorted(commands, reverse=bool(number % 2)):
-        argv, stdin = commands[which]
+    step_s = {}
+    for way in sorted(commands, reverse=bool(number % 2)):
+        argv, stdin = commands[way]
         printed = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True, input=stdin)
         times = [float(time) for time in STEP.findall(printed.stdout + printed.stderr)][WARMUP : WARMUP + STEPS]
         if len(times) < STEPS:
             raise ScriptError(f"{name}: only {len(times)} steps were seen in {WATCHED_S} s; this machine is too slow")
-        found[which] = sum(times) / STEPS
-    return found
+        step_s[way] = sum(times) / STEPS
+    return step_s
 
 
 def _training(run: Run, results: Results) -> Training:
     symptoms = Symptoms.from_json(results.of("watched", model=run.model.name)[0]["symptoms"])
-    gains = {one.arm: one.speedup for one in run.concluded.comparisons if one.speedup is not None}
+    gains = {
+        comparison.arm: comparison.speedup for comparison in run.concluded.comparisons if comparison.speedup is not None
+    }
     return Training(run.model.name, features(symptoms), gains)
 
 
 def _profiles(trainings: Sequence[Training]) -> list[str]:
     """Those that were measured with all trainings."""
-    return [name for name in trainings[0].gains if all(name in one.gains for one in trainings)]
+    return [name for name in trainings[0].gains if all(name in training.gains for training in trainings)]
 
 
 def _fits(
     trainings: Sequence[Training], profile: str, choices: Sequence[tuple[str, ...]]
 ) -> tuple[fitting.Ridge, float]:
-    gains = [math.log(one.gains[profile].ratio) for one in trainings]
-    return fitting.best(choices, [one.seen for one in trainings], gains)
+    gains = [math.log(training.gains[profile].ratio) for training in trainings]
+    return fitting.best(choices, [training.features for training in trainings], gains)
 
 
 def _fitted(trainings: Sequence[Training], results: Results) -> Line:
@@ -196,27 +200,27 @@ def _fitted(trainings: Sequence[Training], results: Results) -> Line:
     return {
         "machine": advised.machine({"fingerprint": fingerprint(), "facts": cpu_facts()}),
         "measured": time.strftime("%Y-%m-%d", time.localtime(results.of("watched")[-1]["time"])),
-        "trainings": [one.name for one in trainings],
+        "trainings": [training.name for training in trainings],
         "fits": fits,
     }
 
 
 def judged(trainings: Sequence[Training], choices: Sequence[tuple[str, ...]]) -> list[Judged]:
     """Each training by fits to the others."""
-    found = []
-    for one in trainings:
-        others = [other for other in trainings if other is not one]
+    judgements = []
+    for training in trainings:
+        others = [other for other in trainings if other is not training]
         expected = []
         for profile in _profiles(trainings):
             made, half = _fits(others, profile, choices)
-            value = made.predict(one.seen)
+            value = made.predict(training.features)
             expected.append(Expected(profile, *map(math.exp, (value, value - half, value + half))))
-        found.append(Judged(one, sorted(expected, key=lambda each: -each.cautious)))
-    return found
+        judgements.append(Judged(training, sorted(expected, key=lambda each: -each.cautious)))
+    return judgements
 
 
 def _page(results: Results, trainings: Sequence[Training], example: str) -> list[str]:
-    by_known = {known: judged(trainings, choices) for known, choices in KNOWN.items()}
+    by_known = {known_kinds: judged(trainings, choices) for known_kinds, choices in KNOWN.items()}
     full = next(iter(by_known.values()))
     return [
         page.heading("Advice before anything is measured", QUESTION, results.lines, results.lines[0]["machine"]),
@@ -229,16 +233,16 @@ def _page(results: Results, trainings: Sequence[Training], example: str) -> list
         _aims(full, results),
         "## Each training, by fits that it taught nothing",
         page.table(("training", "advised first", "expected", "measured", "the best that was measured", "within 3%"),
-                   [_row(one) for one in full]),
+                   [_row(judged_training) for judged_training in full]),
         "## By what is known of a training",
         KNOWN_TEXT,
         page.table(("known", "advice within 3% of the best", "not surely faster", "truths within the range",
                     "error, median"), [_known(*pair) for pair in by_known.items()], 1),
         "## What was seen",
         SEEN_TEXT,
-        page.table(("training", "s a step", *(one.name for one in FEATURES), "advise took"),
-                   [_seen(one, results) for one in trainings], 1),
-        "\n".join(f"- {one.name}: {one.what}" for one in FEATURES),
+        page.table(("training", "s a step", *(feature.name for feature in FEATURES), "advise took"),
+                   [_seen(training, results) for training in trainings], 1),
+        "\n".join(f"- {feature.name}: {feature.what}" for feature in FEATURES),
         "## What watching costs",
         SLOWED_TEXT.format(pairs=PAIRS, steps=STEPS, warmup=WARMUP),
         page.table(("training", "alone over watched", "interval"), [_slowed(name, results) for name in SLOWED], 1),
@@ -248,8 +252,8 @@ def _page(results: Results, trainings: Sequence[Training], example: str) -> list
 
 
 def _aims(full: Sequence[Judged], results: Results) -> str:
-    near, hopes = sum(one.near for one in full), sum(one.false_hope for one in full)
-    within = [held for one in full for held in one.within]
+    near, hopes = sum(judgement.near for judgement in full), sum(judgement.false_hope for judgement in full)
+    within = [held for judgement in full for held in judgement.within]
     inside = sum(within) / len(within)
     longest = max(line["seconds"] for line in results.of("watched"))
     return "\n".join([
@@ -263,43 +267,50 @@ def _aims(full: Sequence[Judged], results: Results) -> str:
     ])  # fmt: skip
 
 
-def _row(one: Judged) -> list[str]:
-    names = sorted(one.training.gains, key=lambda name: -one.training.gains[name].ratio)
-    best = f"{names[0]}: {one.training.gains[names[0]].ratio:.2f}" if one.training.best > 1 else "nothing set"
-    if one.advised is None:
-        top = one.expected[0]
-        told = f"{top.profile}: {top.gain:.2f} ({top.low:.2f} to {top.high:.2f})"
-        return [one.training.name, "nothing", f"at most {told}", "1", best, "yes" if one.near else "no"]
-    given, truth = one.advised, one.training.gains[one.advised.profile]
+def _row(judgement: Judged) -> list[str]:
+    names = sorted(judgement.training.gains, key=lambda name: -judgement.training.gains[name].ratio)
+    best = (
+        f"{names[0]}: {judgement.training.gains[names[0]].ratio:.2f}" if judgement.training.best > 1 else "nothing set"
+    )
+    if judgement.advised is None:
+        top = judgement.expected[0]
+        shown = f"{top.profile}: {top.gain:.2f} ({top.low:.2f} to {top.high:.2f})"
+        return [judgement.training.name, "nothing", f"at most {shown}", "1", best, "yes" if judgement.near else "no"]
+    advised, truth = judgement.advised, judgement.training.gains[judgement.advised.profile]
     return [
-        one.training.name, given.profile, f"{given.gain:.2f} ({given.low:.2f} to {given.high:.2f})",
-        f"{truth.ratio:.2f} ({truth.low:.2f} to {truth.high:.2f})", best, "yes" if one.near else "no",
+        judgement.training.name, advised.profile, f"{advised.gain:.2f} ({advised.low:.2f} to {advised.high:.2f})",
+        f"{truth.ratio:.2f} ({truth.low:.2f} to {truth.high:.2f})", best, "yes" if judgement.near else "no",
     ]  # fmt: skip
 
 
-def _known(known: str, found: Sequence[Judged]) -> list[str]:
-    within = [inside for one in found for inside in one.within]
-    wrong = sorted(
-        abs(math.log(each.gain / one.training.gains[each.profile].ratio)) for one in found for each in one.expected
+def _known(label: str, judgements: Sequence[Judged]) -> list[str]:
+    within = [inside for judgement in judgements for inside in judgement.within]
+    errors = sorted(
+        abs(math.log(each.gain / judgement.training.gains[each.profile].ratio))
+        for judgement in judgements
+        for each in judgement.expected
     )
     return [
-        known, f"{sum(one.near for one in found)} of {len(found)}", f"{sum(one.false_hope for one in found)}",
-        f"{sum(within) / len(within):.0%}", f"{math.expm1(wrong[len(wrong) // 2]):.1%}",
+        label, f"{sum(judgement.near for judgement in judgements)} of {len(judgements)}",
+        str(sum(judgement.false_hope for judgement in judgements)),
+        f"{sum(within) / len(within):.0%}", f"{math.expm1(errors[len(errors) // 2]):.1%}",
     ]  # fmt: skip
 
 
-def _seen(one: Training, results: Results) -> list[str]:
-    line = results.of("watched", model=one.name)[0]
-    values = ["-" if one.seen[each.name] is None else f"{one.seen[each.name]:.3g}" for each in FEATURES]
-    return [one.name, f"{line['symptoms']['step_s']:.3f}", *values, f"{line['seconds']:.0f} s"]
+def _seen(training: Training, results: Results) -> list[str]:
+    line = results.of("watched", model=training.name)[0]
+    values = [
+        "-" if training.features[each.name] is None else f"{training.features[each.name]:.3g}" for each in FEATURES
+    ]
+    return [training.name, f"{line['symptoms']['step_s']:.3f}", *values, f"{line['seconds']:.0f} s"]
 
 
 def _slowed(name: str, results: Results) -> list[str]:
     pairs = results.of("pair", model=name)
-    ratios = log_ratios([one["alone_s"] for one in pairs], [one["watched_s"] for one in pairs])
-    found = speedup(ratios, 0.05, NEAR)
-    assert found is not None, "there are enough pairs"
-    return [name, f"{found.ratio:.3f}", f"{found.low:.3f} to {found.high:.3f}"]
+    ratios = log_ratios([pair["alone_s"] for pair in pairs], [pair["watched_s"] for pair in pairs])
+    slowdown = speedup(ratios, 0.05, NEAR)
+    assert slowdown is not None, "there are enough pairs"
+    return [name, f"{slowdown.ratio:.3f}", f"{slowdown.low:.3f} to {slowdown.high:.3f}"]
 
 
 QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profile to try

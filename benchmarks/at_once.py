@@ -25,10 +25,10 @@ def main() -> int:
         file = ranks.written(WorkerRequest(Instance(int(number), training, str(folder))), folder)
         # what they print would stand beside the sample
         status = subprocess.run([*command, file], stdout=sys.stderr, check=False).returncode
-        found = samples(folder)
-        if status or len(found) != int(number):
-            return ranks.problem(FewMeasured(len(found), int(number), status))
-        sample = merged(found)
+        parts_of_sample = samples(folder)
+        if status or len(parts_of_sample) != int(number):
+            return ranks.problem(FewMeasured(len(parts_of_sample), int(number), status))
+        sample = merged(parts_of_sample)
     print(json.dumps(sample), flush=True)
     return 1 if "problem" in sample else 0
 

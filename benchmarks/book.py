@@ -71,14 +71,14 @@ def main() -> int:
         if events[-1].get("reason") == COMPLETE:
             return tell(arguments.record)
         return measuring.resume(arguments.record, Invocation(), tell)
-    asked = Study(
+    study = Study(
         title="book",
         stopping=StoppingRule(BUDGET_S, arguments.blocks, timeout_s=FULL_TIMEOUT_S, open_ended=True),
         epochs=arguments.epochs,
         data=arguments.data,
         engine_options=EngineOptions(python=arguments.python),
     ).with_arms(arms)
-    return measuring.run(asked, Invocation(output=arguments.record), tell)
+    return measuring.run(study, Invocation(output=arguments.record), tell)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,16 +135,16 @@ class Row:
         """The baseline's time over this one's."""
         if self.comparison is None:
             return 1.0
-        found = self.comparison.speedup
-        return found.ratio if found else self.comparison.single_ratio or float("nan")
+        effect = self.comparison.speedup
+        return effect.ratio if effect else self.comparison.single_ratio or float("nan")
 
     def cells(self) -> list[str]:
         book = ["-", "-", "-"]
         if self.published:
             ratio = f"{BOOK[0].seconds / self.published.seconds:.2f}"
             book = [f"{self.published.seconds} s", ratio, f"{self.published.accuracy:.2%}"]
-        found = self.comparison.speedup if self.comparison else None
-        interval = [f"{found.low:.3f} to {found.high:.3f}" if found else "-"]
+        effect = self.comparison.speedup if self.comparison else None
+        interval = [f"{effect.low:.3f} to {effect.high:.3f}" if effect else "-"]
         ratio = "-" if math.isnan(self.ratio) else f"{self.ratio:.3f}"
         low, high = self.step_ms
         return [self.what, *book, f"{self.measured.training_s:.1f} s", ratio, *interval,
@@ -162,16 +162,16 @@ HEADER = ("what changes", "book", "ratio", "accuracy", "here", "ratio", f"{certa
 
 
 def _rows(result: Result) -> list[Row]:
-    published = {one.arm.name: one for one in BOOK}
-    measured = {one.arm: one for one in result.measured}
-    compared = {one.arm: one for one in result.comparisons}
+    published = {book_row.arm.name: book_row for book_row in BOOK}
+    measured = {measurement.arm: measurement for measurement in result.measured}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
     rows = []
     for arm in result.study.arms:
-        steps = [1000 * second for one in result.samples if one.arm == arm.name for second in one.step_s]
+        steps = [1000 * second for sample in result.samples if sample.arm == arm.name for second in sample.step_s]
         low, _, high = statistics.quantiles(steps, n=4)
-        known = published.get(arm.name)
-        what = known.what if known else f"environment: {arm.name}"
-        rows.append(Row(what, known, measured[arm.name], compared.get(arm.name), (low, high)))
+        in_book = published.get(arm.name)
+        label = in_book.what if in_book else f"environment: {arm.name}"
+        rows.append(Row(label, in_book, measured[arm.name], compared.get(arm.name), (low, high)))
     return rows
 
 
@@ -199,8 +199,8 @@ def _tell(folder: Path, path: Path) -> None:
     how = HOW.format(engine=result.study.reference.engine, record=_shown(folder))
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**"
     table_text = page.table(HEADER, [row.cells() for row in rows], numbers_from=1)
-    said = "\n".join(f"- {label}: {text}" for label, text in notes)
-    page.write(path, [heading, synthetic if result.synthetic else "", how, "## What came out", table_text, said])
+    note_list = "\n".join(f"- {label}: {text}" for label, text in notes)
+    page.write(path, [heading, synthetic if result.synthetic else "", how, "## What came out", table_text, note_list])
 
 
 def _shown(folder: Path) -> str:
@@ -225,17 +225,17 @@ def _notes(result: Result, rows: Sequence[Row]) -> list[tuple[str, str]]:
                               "runs. ms/step is the middle half of all steps"))  # fmt: skip
     if not any(math.isnan(row.ratio) for row in rows):
         order = [row.measured.arm for row in sorted(rows, key=lambda row: -row.ratio)]
-        books = sorted(BOOK, key=lambda one: one.seconds)
+        books = sorted(BOOK, key=lambda book_row: book_row.seconds)
         here = "here, by one training each," if study.one_run_each else "here"
         notes.append(("order", f"{here} {', '.join(order)}; in the book "
-                               f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
+                               f"{', '.join(book_row.arm.name for book_row in books)}, the fastest first"))  # fmt: skip
     if result.interference:
         blocks = len({sample.block for sample in result.samples})
         example = text(next(iter(result.interference.values()))[0])
         hit = f"{len(result.interference)} of {blocks} block(s)"
         notes.append(("noise", f"{hit} disturbed from outside, as {example}"))
-    quiet = [f"{one.arm} {rest.ratio:.3f} ({rest.low:.3f} to {rest.high:.3f})"
-             for one in result.comparisons if (rest := one.without_interference)]  # fmt: skip
+    quiet = [f"{comparison.arm} {undisturbed.ratio:.3f} ({undisturbed.low:.3f} to {undisturbed.high:.3f})"
+             for comparison in result.comparisons if (undisturbed := comparison.without_interference)]  # fmt: skip
     return [*notes, ("quiet", f"by the other blocks alone: {', '.join(quiet)}")] if quiet else notes
 
 

@@ -68,7 +68,7 @@ def worker(arguments: list[str], work: float) -> int:
     reference_kernel.time_reference_kernel = _reference_kernel
     workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
     inspect = image.inspect
-    image.inspect = lambda *asked: {**inspect(*asked), "packages": {"torch": NO_TORCH}}
+    image.inspect = lambda *arguments_of: {**inspect(*arguments_of), "packages": {"torch": NO_TORCH}}
     sys.argv = ["envkit.worker", *arguments]
     return real.main()
 

@@ -44,8 +44,8 @@ def main() -> int:
     if not result.learning:
         raise ScriptError(f"{folder}: has no learning curves; give the folder of a run with --full, or none")
     with record.reading(folder):
-        parts = _page(events, result, arguments.page)
-    recorded.write(arguments.page, parts, pictures.LEARNING_CURVES, result, PICTURE)
+        page_parts = _page(events, result, arguments.page)
+    recorded.write(arguments.page, page_parts, pictures.LEARNING_CURVES, result, PICTURE)
     return 0
 
 
@@ -61,39 +61,43 @@ def _parser() -> argparse.ArgumentParser:
 
 def _measure(folder: Path, arguments: argparse.Namespace) -> int:
     """The exit status. A target that was never reached gives that of a failure, and is told on the page."""
-    how = script.given(arguments, "until", "epochs", "data", "python")
+    how = script.option_words(arguments, "until", "epochs", "data", "python")
     return envkit(["bench", arguments.profile, "--full", *how, "--output", str(folder)])
 
 
 def _page(events: Sequence[Event], result: Result, path: Path) -> list[str]:
     verdict = Row("verdict", headline(result).text)
-    said = [
+    rows = [
         verdict,
         *learning.rows(result.learning, str(result.study.until)),
         *certainty.rows(result),
         *observed.rows(result),
         _host(result),
     ]
-    tables = (learning.table(one) for one in result.learning)
+    tables = (learning.table(curve) for curve in result.learning)
     return [
         page.heading("How much sooner is a training done?", QUESTION, events, lines.machine(result)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**" if result.synthetic else "",
         f"The run: `{_command(result)}`; data: {recorded.data(result)}",
         "## The time to result",
-        page.table(HEADER, [_cells(result, one) for one in result.learning], numbers_from=1),
-        recorded.items(said),
+        page.table(HEADER, [_cells(result, curve) for curve in result.learning], numbers_from=1),
+        recorded.items(rows),
         recorded.shown(path.stem, PICTURE),
         "## Epoch by epoch",
         READING_EPOCHS,
-        *(f"{one.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
-          for one, table in zip(result.learning, tables, strict=True)),
+        *(f"{curve.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
+          for curve, table in zip(result.learning, tables, strict=True)),
     ]  # fmt: skip
 
 
 def _host(result: Result) -> Row:
     """What disturbed the trainings; of one each a report says nothing of it."""
-    found = [rendered(what) for each in result.interference.values() for what in each]
-    text = f"disturbed from outside: {'; '.join(found)}" if found else "nothing disturbed it, as far as can be seen"
+    disturbances = [rendered(kind) for each in result.interference.values() for kind in each]
+    text = (
+        f"disturbed from outside: {'; '.join(disturbances)}"
+        if disturbances
+        else "nothing disturbed it, as far as can be seen"
+    )
     return Row("host", text)
 
 
@@ -105,15 +109,15 @@ def _command(result: Result) -> str:
     return f"envkit bench {profiles} --full --epochs {study.epochs}{until}"
 
 
-def _cells(result: Result, one: LearningCurve) -> list[str]:
+def _cells(result: Result, curve: LearningCurve) -> list[str]:
     """An arm's line by HEADER; one that never reached the target, or is compared with such a one, has no ratio."""
-    measured = next(other for other in result.measured if other.arm == one.arm)
-    compared = next((other for other in result.comparisons if other.arm == one.arm), None)
+    measured = next(other for other in result.measured if other.arm == curve.arm)
+    compared = next((other for other in result.comparisons if other.arm == curve.arm), None)
     ratio = ranking.ratio_of(compared) if compared else None
-    reached = "" if one not in result.not_reached else " (not reached)"
-    tests_s = sum(epoch.test_s for epoch in one.epochs)
+    reached = "" if curve not in result.not_reached else " (not reached)"
+    tests_s = sum(epoch.test_s for epoch in curve.epochs)
     return [
-        one.arm, str(len(one.epochs)), f"{one.epochs[-1].training_s:.1f} s{reached}",
+        curve.arm, str(len(curve.epochs)), f"{curve.epochs[-1].training_s:.1f} s{reached}",
         "-" if ratio is None else f"{ratio:.3f}", f"{tests_s:.1f} s", f"{measured.step_s * 1000:.2f}",
         "-" if measured.accuracy is None else f"{measured.accuracy:.2%}",
     ]  # fmt: skip

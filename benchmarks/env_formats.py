@@ -105,14 +105,16 @@ def main() -> int:
                         help="the page to write (default: docs/results/env-formats.md)")  # fmt: skip
     arguments = parser.parse_args()
     facts = f"- printed: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"
-    parts = ["# A profile in other tools' words", facts, INTRODUCTION]
+    page_parts = ["# A profile in other tools' words", facts, INTRODUCTION]
     for name, chosen in FORMATS.items():
         language, about = ABOUT[name]
         inside = ["--engine", "docker", "--image", arguments.image] if chosen.inside and arguments.image else []
         command = ["env", arguments.profile, "--format", name, *inside]
         text = printed(command)
-        parts.append(f"## {name}\n\n{about}\n\n```sh\nenvkit {shlex.join(command)}\n```\n\n```{language}\n{text}```")
-    page.write(arguments.page, parts)
+        page_parts.append(
+            f"## {name}\n\n{about}\n\n```sh\nenvkit {shlex.join(command)}\n```\n\n```{language}\n{text}```"
+        )
+    page.write(arguments.page, page_parts)
     return 0
 
 

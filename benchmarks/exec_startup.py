@@ -73,8 +73,8 @@ def _ms(way: str, command: Sequence[str], variables: Mapping[str, str]) -> float
     ended = subprocess.run(argv, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     took = time.perf_counter() - begin
     if ended.returncode != 0:
-        said = (ended.stderr.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
-        raise ScriptError(f"{' '.join(argv)}: ended with status {ended.returncode}: {said}")
+        last_line = (ended.stderr.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
+        raise ScriptError(f"{' '.join(argv)}: ended with status {ended.returncode}: {last_line}")
     return took * 1000
 
 
@@ -86,8 +86,8 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """
     from scipy import stats
 
-    found = stats.quantile_test(list(values), p=0.5).confidence_interval(0.95)
-    return None if math.isnan(found.low) else (found.low, found.high)
+    interval = stats.quantile_test(list(values), p=0.5).confidence_interval(0.95)
+    return None if math.isnan(interval.low) else (interval.low, interval.high)
 
 
 def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
@@ -99,7 +99,7 @@ def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
             if way == BARE:
                 rows.append([*row, "", "", ""])
                 continue
-            added = [one - bare for one, bare in zip(ms, times[BARE], strict=True)]
+            added = [milliseconds - bare for milliseconds, bare in zip(ms, times[BARE], strict=True)]
             interval = median_interval(added)
             shown = f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "too few starts"
             within = "" if interval is None else "yes" if interval[1] < LIMIT_MS else "no"

@@ -44,12 +44,12 @@ class Experiment:
     prediction: str
     expected: tuple[float, float]
 
-    def hit(self, found: Speedup) -> str:
+    def hit(self, measured: Speedup) -> str:
         """What became of the prediction: it is right or wrong where the whole interval says so."""
         low, high = self.expected
-        if found.high < low or found.low > high:
+        if measured.high < low or measured.low > high:
             return "no"
-        return "yes" if low <= found.low and found.high <= high else "not contradicted"
+        return "yes" if low <= measured.low and measured.high <= high else "not contradicted"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read(path: Path = PLAN) -> tuple[list[Experiment], list[LeftOut]]:
     """The experiments and what was left out. Raises InputError naming file and line."""
     file = yamlfile.read(path)
     experiments = [_experiment(file, name) for name in _part(file, "experiments", dict)]
-    left_out = [LeftOut(one["what"], one["why"]) for one in _part(file, "left_out", list)]
+    left_out = [LeftOut(entry["what"], entry["why"]) for entry in _part(file, "left_out", list)]
     return experiments, left_out
 
 
@@ -80,7 +80,7 @@ def _experiment(file: YamlFile, name: str) -> Experiment:
         raise file.error(at, Printed(f"{name} needs the keys {', '.join(KEYS)}"))
     expected = entry["expect"]
     numbers = (
-        isinstance(expected, list) and len(expected) == 2 and all(isinstance(one, (int, float)) for one in expected)
+        isinstance(expected, list) and len(expected) == 2 and all(isinstance(bound, (int, float)) for bound in expected)
     )
     if not numbers or not 0 < expected[0] <= expected[1]:
         raise file.error((*at, "expect"), Printed(f"{name}: 'expect' is a range of ratios, for example [0.99, 1.02]"))
@@ -94,10 +94,12 @@ def load(name: str) -> profile.Profile:
 
 
 def chosen(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
-    unknown = [name for name in names if name not in {one.name for one in experiments}]
+    unknown = [name for name in names if name not in {experiment.name for experiment in experiments}]
     if unknown:
-        raise ScriptError(f"no experiment '{unknown[0]}'; there are: {', '.join(one.name for one in experiments)}")
-    return [one for one in experiments if not names or one.name in names]
+        raise ScriptError(
+            f"no experiment '{unknown[0]}'; there are: {', '.join(experiment.name for experiment in experiments)}"
+        )
+    return [experiment for experiment in experiments if not names or experiment.name in names]
 
 
 def main() -> int:
@@ -107,12 +109,20 @@ def main() -> int:
     arguments = parser.parse_args()
     experiments, left_out = read()
     experiments = chosen(experiments, arguments.names)
-    names = list(dict.fromkeys([REFERENCE_PROFILE, *(name for one in experiments for name in (one.against, one.name))]))
+    names = list(
+        dict.fromkeys(
+            [REFERENCE_PROFILE, *(name for experiment in experiments for name in (experiment.against, experiment.name))]
+        )
+    )
     loaded = {name: load(name) for name in names}
     bench = Bench(arguments)
-    inspection = bench.inspection([one.prefix[0] for one in loaded.values() if one.prefix])
+    inspection = bench.inspection(
+        [loaded_profile.prefix[0] for loaded_profile in loaded.values() if loaded_profile.prefix]
+    )
     entries, missing = _entries(loaded, inspection)
-    planned = {one.name: [one.against, one.prediction, *one.expected] for one in experiments}
+    planned = {
+        experiment.name: [experiment.against, experiment.prediction, *experiment.expected] for experiment in experiments
+    }
     results = Results(arguments.results, {**bench.settings(entries, inspection), "experiments": planned})
     interleaved.measure(bench, results, entries)
     interleaved.require_samples(results, REFERENCE_PROFILE)
@@ -125,13 +135,13 @@ def _entries(
 ) -> tuple[list[Entry], dict[str, str]]:
     """What can be measured here, and by name why the rest can't."""
     catalogue.load()  # what is wrong with it is not an experiment's fault
-    found, missing = [], {}
-    for name, one in loaded.items():
+    entries, missing = [], {}
+    for name, loaded_profile in loaded.items():
         try:
-            found.append(interleaved.of_profile(one, inspection))
+            entries.append(interleaved.of_profile(loaded_profile, inspection))
         except InputError as error:
             missing[name] = text_of(error)
-    return found, missing
+    return entries, missing
 
 
 QUESTION = """Beyond the profiles: what else could the environment do for the CNN? Each idea is one change to a profile
@@ -154,71 +164,93 @@ def _page(
     loaded: Mapping[str, profile.Profile],
     not_here: Mapping[str, str],
 ) -> list[str]:
-    changed = list(dict.fromkeys(one.against for one in experiments if one.against != REFERENCE_PROFILE))
+    changed = list(
+        dict.fromkeys(experiment.against for experiment in experiments if experiment.against != REFERENCE_PROFILE)
+    )
     settings, pairs = results.lines[0], len(experiments) + len(changed)
-    found = {one.name: interleaved.compared(results, one.against, one.name, pairs) for one in experiments}
-    measured = [one for one in experiments if found[one.name]]
-    missing = [one for one in experiments if not found[one.name]]
-    verdicts = {one.name: _verdict(results, one, found[one.name], loaded[one.name]) for one in experiments}
+    speedups = {
+        experiment.name: interleaved.compared(results, experiment.against, experiment.name, pairs)
+        for experiment in experiments
+    }
+    measured = [experiment for experiment in experiments if speedups[experiment.name]]
+    missing = [experiment for experiment in experiments if not speedups[experiment.name]]
+    verdicts = {
+        experiment.name: _verdict(results, experiment, speedups[experiment.name], loaded[experiment.name])
+        for experiment in experiments
+    }
     blocks = len(results.of("sample", entry=REFERENCE_PROFILE))
     how = HOW.format(**{**settings, "blocks": blocks}, warmup=settings["warmup_steps"], pairs=pairs)
-    kept = [f"- **{one.name}**: {loaded[one.name].title}" for one in measured if verdicts[one.name].startswith("kept")]
-    parts = [
+    kept = [
+        f"- **{experiment.name}**: {loaded[experiment.name].title}"
+        for experiment in measured
+        if verdicts[experiment.name].startswith("kept")
+    ]
+    page_parts = [
         page.heading("Experiments", QUESTION, results.of("sample"), settings["machine"]),
         how,
         "## Kept",
         "\n".join(kept) or "Nothing.",
         "## All",
-        _table(measured, found, verdicts),
-        *interleaved.interference(results, [(one.against, one.name) for one in measured], pairs),
+        _table(measured, speedups, verdicts),
+        *interleaved.interference(results, [(experiment.against, experiment.name) for experiment in measured], pairs),
         "## What was expected",
-        *(_told(one, loaded[one.name], found[one.name], verdicts[one.name]) for one in measured),
+        *(
+            _told(experiment, loaded[experiment.name], speedups[experiment.name], verdicts[experiment.name])
+            for experiment in measured
+        ),
         "## The profiles that are changed",
         _references(results, [REFERENCE_PROFILE, *changed], pairs),
-        *interleaved.failures(results, [REFERENCE_PROFILE, *changed, *(one.name for one in experiments)]),
+        *interleaved.failures(results, [REFERENCE_PROFILE, *changed, *(experiment.name for experiment in experiments)]),
     ]
     if missing:
-        why = [f"- **{one.name}**: {_why_missing(results, not_here, one)}" for one in missing]
-        parts += ["## Without a result here", "\n".join(why)]
-    parts += ["## Not measured in this way", "\n".join(f"- **{one.what}**: {one.why}" for one in left_out)]
-    return [*parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
+        why = [f"- **{experiment.name}**: {_why_missing(results, not_here, experiment)}" for experiment in missing]
+        page_parts += ["## Without a result here", "\n".join(why)]
+    page_parts += [
+        "## Not measured in this way",
+        "\n".join(f"- **{omitted.what}**: {omitted.why}" for omitted in left_out),
+    ]
+    return [*page_parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
 
 
-def _why_missing(results: Results, not_here: Mapping[str, str], one: Experiment) -> str:
-    reasons = (not_here.get(name) or interleaved.failure(results, name) for name in (one.name, one.against))
+def _why_missing(results: Results, not_here: Mapping[str, str], experiment: Experiment) -> str:
+    reasons = (
+        not_here.get(name) or interleaved.failure(results, name) for name in (experiment.name, experiment.against)
+    )
     return next((reason for reason in reasons if reason), "too few blocks")
 
 
-def _verdict(results: Results, one: Experiment, found: Speedup | None, loaded: profile.Profile) -> str:
-    if found is None:
+def _verdict(results: Results, experiment: Experiment, effect: Speedup | None, loaded: profile.Profile) -> str:
+    if effect is None:
         return ""
-    if found.verdict != Verdict.FASTER:
-        return f"dropped: {found.words}"
-    difference = interleaved.loss_difference(results, one.against, one.name)
+    if effect.verdict != Verdict.FASTER:
+        return f"dropped: {effect.words}"
+    difference = interleaved.loss_difference(results, experiment.against, experiment.name)
     if loaded.numerics == "same" and not interleaved.losses_agree(difference):
         return f"dropped: losses differ by {difference:.1%}" if difference is not None else "dropped: no losses"
     return "kept" if loaded.numerics == "same" else "kept, numerics may differ"
 
 
-def _table(experiments: Sequence[Experiment], found: Mapping[str, Speedup | None], verdicts: Mapping[str, str]) -> str:
+def _table(
+    experiments: Sequence[Experiment], speedups: Mapping[str, Speedup | None], verdicts: Mapping[str, str]
+) -> str:
     rows = []
-    for one in experiments:
-        ratio = found[one.name]
+    for experiment in experiments:
+        ratio = speedups[experiment.name]
         if ratio is not None:
-            expected = "{:g} to {:g}".format(*one.expected)
-            measured = [f"{ratio.ratio:.3f}", interleaved.interval(ratio), str(ratio.blocks), one.hit(ratio)]
-            rows.append([one.name, one.against, expected, *measured, verdicts[one.name]])
+            expected = "{:g} to {:g}".format(*experiment.expected)
+            measured = [f"{ratio.ratio:.3f}", interleaved.interval(ratio), str(ratio.blocks), experiment.hit(ratio)]
+            rows.append([experiment.name, experiment.against, expected, *measured, verdicts[experiment.name]])
     header = ("experiment", "changes", "expected", "ratio", "interval", "blocks", "as expected", "verdict")
     return page.table(header, rows)
 
 
-def _told(one: Experiment, loaded: profile.Profile, found: Speedup | None, verdict: str) -> str:
-    sets = ", ".join(f"`{part}`" for part in _settings(loaded, load(one.against)))
-    came = f"{found.ratio:.3f} ({interleaved.interval(found)})" if found else ""
-    low, high = one.expected
+def _told(experiment: Experiment, loaded: profile.Profile, effect: Speedup | None, verdict: str) -> str:
+    sets = ", ".join(f"`{part}`" for part in _settings(loaded, load(experiment.against)))
+    came = f"{effect.ratio:.3f} ({interleaved.interval(effect)})" if effect else ""
+    low, high = experiment.expected
     return (
-        f"### {one.name}\n\n{loaded.title}: {sets}.\n\n"
-        f"- expected: {low:g} to {high:g}. {one.prediction}\n- came out: {came}, {verdict}"
+        f"### {experiment.name}\n\n{loaded.title}: {sets}.\n\n"
+        f"- expected: {low:g} to {high:g}. {experiment.prediction}\n- came out: {came}, {verdict}"
     )
 
 
@@ -235,9 +267,11 @@ def _references(results: Results, names: Sequence[str], pairs: int) -> str:
     for name in names:
         seconds = [line["seconds"] for line in results.of("sample", entry=name)]
         if seconds:
-            found = interleaved.compared(results, REFERENCE_PROFILE, name, pairs)
+            effect = interleaved.compared(results, REFERENCE_PROFILE, name, pairs)
             ratio = (
-                [f"{found.ratio:.3f}", interleaved.interval(found)] if found and name != REFERENCE_PROFILE else ["", ""]
+                [f"{effect.ratio:.3f}", interleaved.interval(effect)]
+                if effect and name != REFERENCE_PROFILE
+                else ["", ""]
             )
             rows.append([name, f"{1000 * statistics.median(seconds) / results.lines[0]['steps']:.2f}", *ratio])
     return page.table(("profile", "median ms/step", "ratio to baseline", "interval"), rows, numbers_from=1)

@@ -67,8 +67,13 @@ def _first_run(clone: Path) -> Line:
     if ended.returncode != MEASURED:
         raise ScriptError(f"make bench: ended with exit status {ended.returncode}: {ended.stderr.strip()[-200:]}")
     (folder,) = (clone / "results").iterdir()
-    found = script.runner("report", folder, what=str(folder))["comparisons"][0]
-    return {**times(record.read(folder), begin), "total_s": total_s, **found["speedup"], "verdict": found["verdict"]}
+    comparison = script.runner("report", folder, purpose=str(folder))["comparisons"][0]
+    return {
+        **times(record.read(folder), begin),
+        "total_s": total_s,
+        **comparison["speedup"],
+        "verdict": comparison["verdict"],
+    }
 
 
 def times(events: Sequence[record.Event], begin: float) -> Line:
@@ -95,8 +100,8 @@ def _page(results: Results) -> list[str]:
     rows = []
     for line in results.of("run"):
         times = [f"{line[name]:.0f} s" for name in ("setup_s", "first_ratio_s", "total_s")]
-        found = [f"{line['step_ms']:.0f}", str(line["blocks"]), page.interval(line), line["verdict"]]
-        rows.append([CASES[line["case"]], line["commit"], *times, *found])
+        cells = [f"{line['step_ms']:.0f}", str(line["blocks"]), page.interval(line), line["verdict"]]
+        rows.append([CASES[line["case"]], line["commit"], *times, *cells])
     settings = results.lines[0]
     return [
         page.heading("The first command", (__doc__ or "").strip(), results.of("run"), settings["machine"]),

@@ -28,7 +28,7 @@ WATCHED = (*OUTSIDE, ("kernel", "matrix"))
 # By what is known of a training, the most first.
 KNOWN = {"by its steps": WATCHED, "from outside": OUTSIDE}
 
-Seen = Mapping[str, float | None]  # a training's features
+Features = Mapping[str, float | None]  # a training's features
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,20 @@ class Ridge:
     coefficients: Any
     intercept: float
 
-    def predict(self, seen: Seen) -> float:
+    def predict(self, features: Features) -> float:
         import numpy
 
-        values = numpy.array([seen[name] for name in self.names], dtype=float)
+        values = numpy.array([features[name] for name in self.names], dtype=float)
         return float(self.intercept + ((values - self.means) / self.scales) @ self.coefficients)
 
 
-def ridge(names: tuple[str, ...], penalty: float, seen: Sequence[Seen], gains: Sequence[float]) -> Ridge:
-    """``gains`` are logarithms, one for each of the trainings ``seen``."""
+def ridge(names: tuple[str, ...], penalty: float, trainings: Sequence[Features], gains: Sequence[float]) -> Ridge:
+    """``gains`` are logarithms, one for each of the trainings ``trainings``."""
     import numpy
 
-    matrix = numpy.array([[one[name] for name in names] for one in seen], dtype=float).reshape(len(seen), len(names))
+    matrix = numpy.array([[features[name] for name in names] for features in trainings], dtype=float).reshape(
+        len(trainings), len(names)
+    )
     means, scales = matrix.mean(axis=0), matrix.std(axis=0)
     scales[scales == 0] = 1.0
     standard = (matrix - means) / scales
@@ -62,32 +64,36 @@ def ridge(names: tuple[str, ...], penalty: float, seen: Sequence[Seen], gains: S
     return Ridge(names, means, scales, coefficients, float(target.mean()))
 
 
-def errors(names: tuple[str, ...], penalty: float, seen: Sequence[Seen], gains: Sequence[float]) -> list[float]:
+def errors(
+    names: tuple[str, ...], penalty: float, trainings: Sequence[Features], gains: Sequence[float]
+) -> list[float]:
     """What a fit without each training in turn is wrong by, in that training."""
-    found = []
-    for left in range(len(seen)):
-        others = [place for place in range(len(seen)) if place != left]
-        made = ridge(names, penalty, [seen[place] for place in others], [gains[place] for place in others])
-        found.append(gains[left] - made.predict(seen[left]))
-    return found
+    residuals = []
+    for held_out in range(len(trainings)):
+        others = [place for place in range(len(trainings)) if place != held_out]
+        made = ridge(names, penalty, [trainings[place] for place in others], [gains[place] for place in others])
+        residuals.append(gains[held_out] - made.predict(trainings[held_out]))
+    return residuals
 
 
-def best(choices: Sequence[tuple[str, ...]], seen: Sequence[Seen], gains: Sequence[float]) -> tuple[Ridge, float]:
+def best(
+    choices: Sequence[tuple[str, ...]], trainings: Sequence[Features], gains: Sequence[float]
+) -> tuple[Ridge, float]:
     """The choice of features that is wrong by the least, and half the width of its range.
 
     Features that were not seen of all trainings are no choice.
     """
-    usable = [names for names in choices if all(one[name] is not None for one in seen for name in names)]
+    usable = [names for names in choices if all(features[name] is not None for features in trainings for name in names)]
     tried = [(names, penalty) for names in usable for penalty in (PENALTIES if names else PENALTIES[:1])]
-    wrong = {one: errors(*one, seen, gains) for one in tried}
-    names, penalty = min(tried, key=lambda one: sum(error**2 for error in wrong[one]))
-    return ridge(names, penalty, seen, gains), half_width(wrong[names, penalty])
+    errors_of = {choice: errors(*choice, trainings, gains) for choice in tried}
+    names, penalty = min(tried, key=lambda choice: sum(error**2 for error in errors_of[choice]))
+    return ridge(names, penalty, trainings, gains), half_width(errors_of[names, penalty])
 
 
-def half_width(wrong: Sequence[float]) -> float:
+def half_width(residuals: Sequence[float]) -> float:
     """So wide that 70% of trainings to come lie within it: of n errors the one at place 0.7 (n + 1)."""
-    place = min(len(wrong), math.ceil(WITHIN * (len(wrong) + 1)))
-    return sorted(map(abs, wrong))[place - 1]
+    place = min(len(residuals), math.ceil(WITHIN * (len(residuals) + 1)))
+    return sorted(map(abs, residuals))[place - 1]
 
 
 def as_fit(made: Ridge, half: float) -> Fit:

@@ -64,7 +64,7 @@ def main() -> int:
         cold = _report(records, folder)
         warm = _report(records, folder)
     print(f"cold {cold.seconds:.1f} s, warm {warm.seconds:.1f} s, {warm.peak_bytes / 2**20:,.0f} MiB", file=sys.stderr)
-    parts = [
+    page_parts = [
         page.heading("A report on a fleet", QUESTION, [{"time": time.time()}], page.machine()),
         _cost(cold, warm, cpus, fleet, size),
         "## What it found",
@@ -81,7 +81,7 @@ def main() -> int:
         _alarms(arguments.alarm_nodes),
         METHOD.format(rate=f"{ERROR_RATE:.0%}"),
     ]  # fmt: skip
-    page.write(arguments.page, parts)
+    page.write(arguments.page, page_parts)
     return 0
 
 
@@ -114,27 +114,27 @@ def _two_cpus() -> Iterator[int]:
 
 
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
+def _folder(requested: Path | None) -> Iterator[Path]:
     """A folder for the records, gone afterwards."""
-    if given is not None:
-        given.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="envkit-fleet-", dir=given) as folder:
+    if requested is not None:
+        requested.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="envkit-fleet-", dir=requested) as folder:
         yield Path(folder)
 
 
-def _template(given: Path | None, folder: Path) -> list[Event]:
+def _template(template: Path | None, folder: Path) -> list[Event]:
     """The record of a real run of the baseline alone: the given one, or a short one that is measured now."""
-    if given is None:
-        given = folder / "template"
+    if template is None:
+        template = folder / "template"
         argv = [sys.executable, "-m", "envkit", "bench", "baseline", "--data", "synthetic", "--blocks", "2",
-                "--output", str(given)]  # fmt: skip
+                "--output", str(template)]  # fmt: skip
         ended = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
-            said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
-            raise ScriptError(f"the run to make records from ended with status {ended.returncode}: {said}")
-    events = fleet_records.quiet(record.read(given))
+            last_line = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
+            raise ScriptError(f"the run to make records from ended with status {ended.returncode}: {last_line}")
+    events = fleet_records.quiet(record.read(template))
     if len(events[0]["study"]["arms"]) != 1 or not {"sample", "end"} <= {event["event"] for event in events}:
-        raise ScriptError(f"--template {given}: must be a run of one profile that ended, with a sample")
+        raise ScriptError(f"--template {template}: must be a run of one profile that ended, with a sample")
     return events
 
 
@@ -173,8 +173,8 @@ def _report(records: Path, folder: Path) -> Reported:
             time.sleep(POLL_S)
         seconds = time.perf_counter() - begin
     if process.returncode != FAILED:  # some nodes are slow
-        said = (folder / "stderr").read_text().strip().splitlines()[-1:] or ["nothing"]
-        raise ScriptError(f"the report ended with status {process.returncode} and not {FAILED}: {said[0]}")
+        last_lines = (folder / "stderr").read_text().strip().splitlines()[-1:] or ["nothing"]
+        raise ScriptError(f"the report ended with status {process.returncode} and not {FAILED}: {last_lines[0]}")
     return Reported(seconds, _cpu_s() - before, sum(peaks.values()), json.loads(printed.read_bytes()))
 
 
@@ -198,17 +198,17 @@ def _resident_peak(pid: int) -> int:
 def _cost(cold: Reported, warm: Reported, cpus: int, fleet: Simulated, size: int) -> str:
     nodes, samples = fleet.step_s.shape
     rows = []
-    for name, one in (("dropped from the page cache first", cold), ("in the page cache", warm)):
-        within = "yes" if one.seconds < LIMIT_S and one.peak_bytes < LIMIT_BYTES else "no"
-        memory = [f"{amount / 2**20:,.0f}" for amount in (one.peak_bytes, LIMIT_BYTES)]
-        rows.append([name, f"{one.seconds:.1f}", f"{LIMIT_S:g}", f"{one.cpu_s:.1f}", *memory, within])
+    for name, report in (("dropped from the page cache first", cold), ("in the page cache", warm)):
+        within = "yes" if report.seconds < LIMIT_S and report.peak_bytes < LIMIT_BYTES else "no"
+        memory = [f"{amount / 2**20:,.0f}" for amount in (report.peak_bytes, LIMIT_BYTES)]
+        rows.append([name, f"{report.seconds:.1f}", f"{LIMIT_S:g}", f"{report.cpu_s:.1f}", *memory, within])
     text = COST.format(nodes=nodes, samples=samples, cpus=cpus, gib=size / 2**30)
     header = ("records", "seconds", "limit", "CPU seconds", "peak memory, MiB", "limit", "within")
     return f"{text}\n\n{page.table(header, rows, 1)}"
 
 
 def called_slow(document: dict[str, Any]) -> set[str]:
-    return {one["node"] for kind in document["kinds"] for one in kind["nodes"] if one["verdict"] == NodeVerdict.SLOW}
+    return {node["node"] for kind in document["kinds"] for node in kind["nodes"] if node["verdict"] == NodeVerdict.SLOW}
 
 
 def _found(fleet: Simulated, document: dict[str, Any]) -> str:
@@ -237,16 +237,16 @@ def _shared(document: dict[str, Any]) -> str:
 def _alarms(at_least: int) -> str:
     rows = []
     for noise, spread, nodes, samples in LINES:
-        found = rates(NOISES[noise], SPREADS[spread], nodes, samples, at_least)
-        print(f"{noise}, {spread}, {nodes} x {samples}: {found}", file=sys.stderr, flush=True)
-        share = found.false_alarms / found.nodes
+        alarm_rates = rates(NOISES[noise], SPREADS[spread], nodes, samples, at_least)
+        print(f"{noise}, {spread}, {nodes} x {samples}: {alarm_rates}", file=sys.stderr, flush=True)
+        share = alarm_rates.false_alarms / alarm_rates.nodes
         cells = [
             f"{nodes:,} x {samples}",
-            f"{found.allowance:.1%}",
-            f"{found.false_alarms} of {found.nodes:,}",
+            f"{alarm_rates.allowance:.1%}",
+            f"{alarm_rates.false_alarms} of {alarm_rates.nodes:,}",
             f"{share:.2%}",
         ]
-        rows.append([noise, spread, *cells, *(f"{found.found[size]:.0%}" for size in SIZES)])
+        rows.append([noise, spread, *cells, *(f"{alarm_rates.found[size]:.0%}" for size in SIZES)])
     header = ("noise", "healthy spread", "nodes x samples", "allowed", "false alarms", "share",
               *(f"+{size:.0%} found" for size in SIZES))  # fmt: skip
     return page.table(header, rows, 2)

@@ -95,7 +95,7 @@ def rates(noise: Noise, spread: Spread, nodes: int, samples: int, at_least: int 
     """Of as many fleets of ``nodes`` nodes as have ``at_least`` nodes together."""
     random = numpy.random.default_rng(0)
     healthy = false_alarms = 0
-    found: dict[float, list[float]] = {size: [] for size in SIZES}
+    called_by_size: dict[float, list[float]] = {size: [] for size in SIZES}
     allowances = []
     for fleet in range(max(1, -(-at_least // nodes))):
         planted = numpy.zeros(nodes)
@@ -107,6 +107,6 @@ def rates(noise: Noise, spread: Spread, nodes: int, samples: int, at_least: int 
         false_alarms += int(judged.slow[planted == 0].sum())
         allowances.append(judged.spread.allowance)
         for size in SIZES:
-            found[size] += judged.slow[planted == size].tolist()
-    shares = {size: sum(called) / len(called) for size, called in found.items()}
+            called_by_size[size] += judged.slow[planted == size].tolist()
+    shares = {size: sum(called) / len(called) for size, called in called_by_size.items()}
     return Rates(healthy, false_alarms, shares, float(numpy.median(allowances)))

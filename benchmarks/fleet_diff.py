@@ -72,7 +72,7 @@ have 95% intervals (Clopper and Pearson 1934)."""
 
 
 def _nodes(steps: Any) -> list[Node]:
-    return [_node(f"n{number:03}", tuple(own)) for number, own in enumerate(steps.tolist())]
+    return [_node(f"n{number:03}", tuple(node_steps)) for number, node_steps in enumerate(steps.tolist())]
 
 
 def _node(name: str, step_s: tuple[float, ...]) -> Node:
@@ -86,15 +86,19 @@ def _node(name: str, step_s: tuple[float, ...]) -> Node:
 def named(size: int, healthy: Healthy, seed: int, slower: float = 0.0, changed: int = 0) -> tuple[set[str], set[str]]:
     """Who was called slower, and who faster; the first ``changed`` nodes became so much slower."""
     chance = numpy.random.default_rng([seed, size, HEALTHY.index(healthy), round(1000 * slower), changed])
-    own = chance.normal(0, BETWEEN, size)
-    later = own + healthy.changes(chance, size) + numpy.where(numpy.arange(size) < changed, numpy.log1p(slower), 0.0)
+    node_offsets = chance.normal(0, BETWEEN, size)
+    later = (
+        node_offsets
+        + healthy.changes(chance, size)
+        + numpy.where(numpy.arange(size) < changed, numpy.log1p(slower), 0.0)
+    )
     then, now = (
         STEP_S * numpy.exp(of_node[:, None] + chance.normal(0, healthy.noise, (size, SAMPLES)))
-        for of_node in (own, later)
+        for of_node in (node_offsets, later)
     )
-    found = diff((_nodes(then), ()), (_nodes(now), ()), MARGIN)
+    comparison = diff((_nodes(then), ()), (_nodes(now), ()), MARGIN)
     verdicts = (ChangeVerdict.SLOWER, ChangeVerdict.FASTER)
-    slower_ones, faster_ones = ({one.node for one in found.of(verdict)} for verdict in verdicts)
+    slower_ones, faster_ones = ({change.node for change in comparison.of(verdict)} for verdict in verdicts)
     return slower_ones, faster_ones
 
 
@@ -103,7 +107,7 @@ def alarms(size: int, healthy: Healthy, runs: int) -> int:
     return sum(any(named(size, healthy, seed)) for seed in range(runs))
 
 
-def found(size: int, healthy: Healthy, runs: int, changed: int) -> list[str]:
+def detection_cells(size: int, healthy: Healthy, runs: int, changed: int) -> list[str]:
     """The share found of nodes that became slower, by how much."""
     truly = {f"n{number:03}" for number in range(changed)}
     return [
@@ -132,7 +136,10 @@ def _page(path: Path, rows: dict[Healthy, list[int]], power: list[list[str]], ma
         runs=runs, power_runs=min(runs, POWER_RUNS), between=BETWEEN, samples=SAMPLES, margin=MARGIN
     )  # fmt: skip
     slower = [f"{more:.0%} slower" for more in PLANTED]
-    alarmed = [[str(one), *(page.share(found, runs) for found in of_size)] for one, of_size in rows.items()]
+    alarmed = [
+        [str(healthy_kind), *(page.share(alarms_found, runs) for alarms_found in of_size)]
+        for healthy_kind, of_size in rows.items()
+    ]
     page.write(path, [
         page.heading("Fleets over time", QUESTION, [{"time": time.time()}], page.machine()),
         "## Where nothing changed", PROMISE.format(rate=RATE, degrees=FEWEST),
@@ -155,15 +162,17 @@ def main() -> int:
     with script.processes(len(os.sched_getaffinity(0))) as processes:
         cases = [(size, healthy) for healthy in HEALTHY for size in SIZES]
         unchanged = [processes.submit(alarms, *case, runs) for case in cases]
-        single = [processes.submit(found, *case, power_runs, 1) for case in cases]
-        several = [processes.submit(found, size, USUAL, power_runs, max(1, round(SHARE * size))) for size in SIZES]
+        single = [processes.submit(detection_cells, *case, power_runs, 1) for case in cases]
+        several = [
+            processes.submit(detection_cells, size, USUAL, power_runs, max(1, round(SHARE * size))) for size in SIZES
+        ]
         rows: dict[Healthy, list[int]] = {}
-        for (_, healthy), one in zip(cases, unchanged, strict=True):
-            rows.setdefault(healthy, []).append(one.result())
+        for (_, healthy), future in zip(cases, unchanged, strict=True):
+            rows.setdefault(healthy, []).append(future.result())
         power = [
-            [str(healthy), str(size), *one.result()] for (size, healthy), one in zip(cases, single, strict=True)
+            [str(healthy), str(size), *future.result()] for (size, healthy), future in zip(cases, single, strict=True)
         ]  # fmt: skip
-        many = [[str(size), *one.result()] for size, one in zip(SIZES, several, strict=True)]
+        many = [[str(size), *future.result()] for size, future in zip(SIZES, several, strict=True)]
     _page(options.page, rows, power, many, runs)
     return 0
 

@@ -132,17 +132,17 @@ class _Line:
 def _run(run: Event, facts: dict[str, Any], begun: float) -> str:
     changed = copy.deepcopy(run) if facts else dict(run)
     changed["time"] = round(begun, 3)
-    for seen in changed["engines"].values() if facts else ():
-        seen["inspection"]["fingerprint"].update(facts)
+    for surroundings in changed["engines"].values() if facts else ():
+        surroundings["inspection"]["fingerprint"].update(facts)
     return json.dumps(changed)
 
 
 def quiet(events: Sequence[Event]) -> list[Event]:
     """The record of a run as if nothing else had run on its machine meanwhile."""
-    found = copy.deepcopy(list(events))
-    for event in found:
+    copied = copy.deepcopy(list(events))
+    for event in copied:
         if event["event"] == "sample":
             usage = event["usage"]
             usage |= {"worker_cpus_busy_s": usage["user_s"] + usage["system_s"], "worker_cpus_steal_s": 0.0}
             usage |= {"machine_swapped_bytes": 0, "throttle_events": None}
-    return found
+    return copied

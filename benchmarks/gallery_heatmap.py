@@ -50,8 +50,8 @@ def draw(area: Any, runs: Sequence[Run], profiles: Sequence[str]) -> None:
 
 def _deepest(runs: Sequence[Run]) -> float:
     """The logarithm of the speedup, or of what it is 1 over of, that has the deepest colour."""
-    sure = [one for run in runs for one in run.result.comparisons if one.verdict in COLOURS]
-    return max([math.log(LEAST_DEEPEST), *(abs(math.log(ratio(one))) for one in sure)])
+    sure = [comparison for run in runs for comparison in run.result.comparisons if comparison.verdict in COLOURS]
+    return max([math.log(LEAST_DEEPEST), *(abs(math.log(ratio(comparison))) for comparison in sure)])
 
 
 def _name(axes: Any, row: int, run: Run) -> None:
@@ -60,18 +60,18 @@ def _name(axes: Any, row: int, run: Run) -> None:
     axes.text(-0.015, row + 0.06, run.model.kind, transform=side, va="top", ha="right", size=7.5, color=style.SOFT)
 
 
-def _cell(axes: Any, row: int, column: int, run: Run, one: Comparison, deepest: float) -> None:
+def _cell(axes: Any, row: int, column: int, run: Run, comparison: Comparison, deepest: float) -> None:
     """A speedup that is surely one has a colour; another one has none, and stands there in grey."""
     from matplotlib.patches import Rectangle
 
-    colour = COLOURS.get(one.verdict)
+    colour = COLOURS.get(comparison.verdict)
     looks: dict[str, Any] = {"facecolor": "none", "edgecolor": style.FAINT, "linewidth": 0.6}
     if colour is not None:
-        depth = FAINTEST + (DEEPEST - FAINTEST) * abs(math.log(ratio(one))) / deepest
+        depth = FAINTEST + (DEEPEST - FAINTEST) * abs(math.log(ratio(comparison))) / deepest
         looks = {"facecolor": colour, "alpha": depth, "linewidth": 0}
     axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, **looks))
-    text = f"{one.speedup.ratio:.2f}" if one.speedup else "-"
-    text += OTHER_LOSSES if losses_differ(one) else ""
+    text = f"{comparison.speedup.ratio:.2f}" if comparison.speedup else "-"
+    text += OTHER_LOSSES if losses_differ(comparison) else ""
     how = {"color": style.INK, "weight": "bold"} if colour is not None else {"color": style.SOFT}
     axes.text(column, row, text, va="center", ha="center", **how)
 
@@ -85,6 +85,6 @@ def _handles(runs: Sequence[Run]) -> list[Any]:
     ]
     unsure = "the interval includes 1: it may make no difference"
     handles.append(Patch(facecolor="none", edgecolor=style.FAINT, label=unsure))
-    if any(losses_differ(one) for run in runs for one in run.result.comparisons):
+    if any(losses_differ(comparison) for run in runs for comparison in run.result.comparisons):
         handles.append(style.handle(f"{OTHER_LOSSES} its losses differ", linestyle="none"))
     return handles

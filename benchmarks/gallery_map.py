@@ -107,31 +107,31 @@ def _measure(model: Model, folder: Path, arms: Sequence[Arm], blocks: int) -> in
 
     if record.is_begun(folder):
         return measuring.resume(folder, how, tell)
-    asked = Study(
+    study = Study(
         title=model.name,
         stopping=StoppingRule(BUDGET_S, blocks, open_ended=True),
         workload=model.name,
         user_command=model.command,
     ).with_arms(arms)
-    return measuring.run(asked, how, tell)
+    return measuring.run(study, how, tell)
 
 
 def _write(
     path: Path, results: Path, runs: Mapping[str, Run], models: Mapping[str, Model], profiles: Sequence[str]
 ) -> int:
     """The page of what there is, and its picture; returns the exit status."""
-    whole = gallery_page.ordered([run for run in runs.values() if run.is_whole])
+    complete = gallery_page.ordered([run for run in runs.values() if run.is_whole])
     failed = [run for run in runs.values() if run.failure]
-    told = {run.model.name for run in (*whole, *failed)}
-    unmeasured = [model for name, model in models.items() if name not in told]
-    if not whole and failed:
+    listed = {run.model.name for run in (*complete, *failed)}
+    unmeasured = [model for name, model in models.items() if name not in listed]
+    if not complete and failed:
         for run in failed:
             print(f"gallery_map: {run.model.name}: {run.failure}", file=sys.stderr)
         return FAILED
-    if not whole:
+    if not complete:
         raise ScriptError(f"{results}: has no whole record of a model yet; make some with: make gallery")
-    page.write(path, gallery_page.parts(whole, failed, unmeasured, profiles, path.stem))
-    recorded.save(path.with_suffix(""), gallery_heatmap.drawn(whole, profiles))
+    page.write(path, gallery_page.page_parts(complete, failed, unmeasured, profiles, path.stem))
+    recorded.save(path.with_suffix(""), gallery_heatmap.drawn(complete, profiles))
     return FAILED if failed else MEASURED
 
 

@@ -28,7 +28,7 @@ def ordered(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (-ratio(run.best) if run.best else -1.0, run.model.title))
 
 
-def parts(
+def page_parts(
     runs: Sequence[Run], failed: Sequence[Run], unmeasured: Sequence[Model], profiles: Sequence[str], stem: str
 ) -> list[str]:
     """Of ``runs`` that are whole, by ``ordered``, and of what is missing; ``stem`` begins the pictures' names."""
@@ -60,10 +60,10 @@ def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     machines = together({run.model.name: _machine(run) for run in runs})
     where = [text if len(machines) == 1 else f"{text} ({names})" for names, text in machines.items()]
     blocks = runs[0].result.study.stopping.blocks
-    one = f"{PYTHON} benchmarks/gallery/NAME.py --steps N"
+    command = f"{PYTHON} benchmarks/gallery/NAME.py --steps N"
     run = (
         f"envkit bench {' '.join(profiles)} --blocks {blocks} \\\n    --metric '{METRIC}' "
-        f"\\\n    --warmup-lines {WARMUP_LINES} --loss-metric '{LOSS_METRIC}' \\\n    -- {one}"
+        f"\\\n    --warmup-lines {WARMUP_LINES} --loss-metric '{LOSS_METRIC}' \\\n    -- {command}"
     )
     hold = f"the {len(profiles)} intervals of a model hold" if len(profiles) > 1 else "the interval of a model holds"
     return [
@@ -81,41 +81,43 @@ def _machine(run: Run) -> str:
 
 def _command(blocks: int, profiles: Sequence[str]) -> str:
     """What measures the same, without where that was kept."""
-    given = [] if tuple(profiles) == PROFILES else [f"--profile {name}" for name in profiles]
-    given += [] if blocks == BLOCKS else [f"--blocks {blocks}"]
-    return f'make gallery ARGS="{" ".join(given)}"' if given else "make gallery"
+    options = [] if tuple(profiles) == PROFILES else [f"--profile {name}" for name in profiles]
+    options += [] if blocks == BLOCKS else [f"--blocks {blocks}"]
+    return f'make gallery ARGS="{" ".join(options)}"' if options else "make gallery"
 
 
 def _in_short(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     """What was found, in sentences."""
-    found = [*_gains(runs), *_costs(runs)]
+    sentences = [*_gains(runs), *_costs(runs)]
     if len(profiles) > 1 and len(runs) > 1:
-        found.append(_for_all(runs, profiles))
-    differ = [f"{one.arm} on {run.model.title}" for run in runs for one in _other_losses(run)]
-    unknown = [run.model.title for run in runs if any(one.losses is None for one in run.result.comparisons)]
+        sentences.append(_for_all(runs, profiles))
+    differ = [f"{comparison.arm} on {run.model.title}" for run in runs for comparison in _other_losses(run)]
+    unknown = [
+        run.model.title for run in runs if any(comparison.losses is None for comparison in run.result.comparisons)
+    ]
     if differ:
-        found.append(f"Losses differ where they should not: {', '.join(differ)}.")
+        sentences.append(f"Losses differ where they should not: {', '.join(differ)}.")
     elif unknown:
-        found.append(f"Losses were not compared for {_named(unknown)}.")
+        sentences.append(f"Losses were not compared for {_named(unknown)}.")
     else:
-        found.append("No profile changes what is learnt: losses agree with the baseline's.")
-    return found
+        sentences.append("No profile changes what is learnt: losses agree with the baseline's.")
+    return sentences
 
 
 def _gains(runs: Sequence[Run]) -> list[str]:
     helped = {run.model.title: best for run in runs if (best := run.best) is not None}
-    said = []
+    sentences = []
     if helped:
-        ends = [f"{_times(ratio(one))} ({title}, {one.arm})" for title, one in helped.items()]
+        ends = [f"{_times(ratio(comparison))} ({title}, {comparison.arm})" for title, comparison in helped.items()]
         gains = f"speedups reach from {ends[-1]} to {ends[0]}" if len(ends) > 1 else f"its speedup is {ends[0]}"
-        said.append(f"For {len(helped)} of {_models(len(runs))} a profile is surely faster; {gains}.")
+        sentences.append(f"For {len(helped)} of {_models(len(runs))} a profile is surely faster; {gains}.")
         best: dict[str, list[str]] = {}
-        for title, one in helped.items():
-            best.setdefault(one.arm, []).append(title)
+        for title, best_comparison in helped.items():
+            best.setdefault(best_comparison.arm, []).append(title)
         most_first = sorted(best.items(), key=lambda of: -len(of[1]))
-        said.append(f"The best is {'; '.join(f'{arm} for {_named(titles)}' for arm, titles in most_first)}.")
-    rest = [f"{run.model.title}{_at_most(run)}" for run in runs if run.best is None]
-    return [*said, f"Nothing is surely faster for {_named(rest)}."] if rest else said
+        sentences.append(f"The best is {'; '.join(f'{arm} for {_named(titles)}' for arm, titles in most_first)}.")
+    unhelped = [f"{run.model.title}{_at_most(run)}" for run in runs if run.best is None]
+    return [*sentences, f"Nothing is surely faster for {_named(unhelped)}."] if unhelped else sentences
 
 
 def _times(speedup: float) -> str:
@@ -125,15 +127,15 @@ def _times(speedup: float) -> str:
 
 def _at_most(run: Run) -> str:
     """How much faster a profile could still be by its interval."""
-    most = max((one.speedup.high for one in run.result.comparisons if one.speedup), default=1.0)
+    most = max((comparison.speedup.high for comparison in run.result.comparisons if comparison.speedup), default=1.0)
     return f" (at most {_times(most)})" if most > 1 else ""
 
 
 def _costs(runs: Sequence[Run]) -> list[str]:
     slower: dict[str, list[str]] = {}
     for run in runs:
-        for one in run.slower:
-            slower.setdefault(one.arm, []).append(f"{run.model.title} ({_times(ratio(one))})")
+        for comparison in run.slower:
+            slower.setdefault(comparison.arm, []).append(f"{run.model.title} ({_times(ratio(comparison))})")
     if not slower:
         return ["No profile is surely slower for any model."]
     most_first = sorted(slower.items(), key=lambda of: -len(of[1]))
@@ -142,11 +144,11 @@ def _costs(runs: Sequence[Run]) -> list[str]:
 
 def _for_all(runs: Sequence[Run], profiles: Sequence[str]) -> str:
     """Which one to take where there is to be one, by the geometric mean."""
-    found = {name: [run.of(name) for run in runs] for name in profiles}
-    mean = {name: math.exp(fmean(math.log(ratio(one)) for one in of)) for name, of in found.items()}
+    comparisons = {name: [run.of(name) for run in runs] for name in profiles}
+    mean = {name: math.exp(fmean(math.log(ratio(comparison)) for comparison in of)) for name, of in comparisons.items()}
     best = max(profiles, key=lambda name: mean[name])
     faster, slower = (
-        sum(one in sure for one, sure in zip(found[best], lists, strict=True))
+        sum(comparison in sure for comparison, sure in zip(comparisons[best], lists, strict=True))
         for lists in ([run.faster for run in runs], [run.slower for run in runs])
     )
     return (
@@ -156,19 +158,19 @@ def _for_all(runs: Sequence[Run], profiles: Sequence[str]) -> str:
 
 
 def _other_losses(run: Run) -> list[Comparison]:
-    return [one for one in run.result.comparisons if losses_differ(one)]
+    return [comparison for comparison in run.result.comparisons if losses_differ(comparison)]
 
 
 def _cells(run: Run, profiles: Sequence[str]) -> list[str]:
     return [run.model.title, *(_cell(run, run.of(name)) for name in profiles)]
 
 
-def _cell(run: Run, one: Comparison) -> str:
-    if one.speedup is None:
-        return one.words
-    text = page.interval(one.speedup.to_json())
-    sure = f"**{text}**" if one in (*run.faster, *run.slower) else text
-    return f"{sure} LOSSES DIFFER" if losses_differ(one) else sure
+def _cell(run: Run, comparison: Comparison) -> str:
+    if comparison.speedup is None:
+        return comparison.words
+    text = page.interval(comparison.speedup.to_json())
+    sure = f"**{text}**" if comparison in (*run.faster, *run.slower) else text
+    return f"{sure} LOSSES DIFFER" if losses_differ(comparison) else sure
 
 
 def _of_kind(run: Run) -> list[str]:
@@ -183,10 +185,12 @@ def _of_kind(run: Run) -> list[str]:
 
 def _effort(run: Run) -> list[str]:
     """Of the baseline, and how many blocks of all were disturbed."""
-    one = next(one for one in run.result.measured if one.arm == run.result.study.reference.name)
+    baseline = next(
+        measurement for measurement in run.result.measured if measurement.arm == run.result.study.reference.name
+    )
     hit = f"{len(run.result.interference)} of {_blocks(run)}"
-    memory = f"{one.peak_memory_bytes / 2**20:,.0f} MiB"
-    return [run.model.title, f"{one.step_s * 1000:.1f}", f"{one.system_share:.1%}", memory, hit]
+    memory = f"{baseline.peak_memory_bytes / 2**20:,.0f} MiB"
+    return [run.model.title, f"{baseline.step_s * 1000:.1f}", f"{baseline.system_share:.1%}", memory, hit]
 
 
 def _blocks(run: Run) -> int:
@@ -195,29 +199,31 @@ def _blocks(run: Run) -> int:
 
 def _losses(run: Run) -> list[str]:
     """What a report says of them."""
-    return [text(one) for one in lines.losses(run.result)] or ["not compared"]
+    return [text(message) for message in lines.losses(run.result)] or ["not compared"]
 
 
 def _quiet(runs: Sequence[Run]) -> list[str]:
     total = sum(_blocks(run) for run in runs)
-    disturbed = [(number, one) for number, run in enumerate(runs) for one in run.result.samples if one.interference]
+    disturbed = [
+        (number, sample) for number, run in enumerate(runs) for sample in run.result.samples if sample.interference
+    ]
     hit: dict[tuple[int, int], set[str]] = {}
     for number, sample in disturbed:
         hit.setdefault((number, sample.block), set()).update(sample.interference)
     if hit:
         often = messages.KINDS[noise.commonest(hit.values())]
-        found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
+        summary = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
-        found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
-    told = []
+        summary = f"none of {total} blocks was disturbed from outside, as far as can be seen."
+    by_model = []
     for result, model in ((run.result, run.model) for run in runs if run.result.interference):
         blocks = len({sample.block for sample in result.samples})
         rows = certainty.interference(result.interference, blocks, result.comparisons)
-        told.append(f"{model.title}: {'; '.join(text(row.text) for row in rows)}")
+        by_model.append(f"{model.title}: {'; '.join(text(row.text) for row in rows)}")
     return [
-        f"By the rule of `envkit bench`, {found} A block has a process of each profile and of the baseline.",
+        f"By the rule of `envkit bench`, {summary} A block has a process of each profile and of the baseline.",
         interleaved.MOST_DISTURBED if 2 * len(hit) > total else "",
-        _list(told),
+        _list(by_model),
         _pace(runs),
     ]
 
@@ -225,21 +231,21 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
 def _pace(runs: Sequence[Run]) -> str:
     """During which runs others must have shared the machine unseen."""
     took = [
-        f"{run.model.title} ({found[0] * 1000:.0f} to {found[1] * 1000:.0f} ms)"
+        f"{run.model.title} ({range_s[0] * 1000:.0f} to {range_s[1] * 1000:.0f} ms)"
         for run in runs
-        if (found := run.result.reference_kernel_range_s)
+        if (range_s := run.result.reference_kernel_range_s)
     ]
     return UNSEEN.format(names=_named(took)) if took else ""
 
 
 def _missing(failed: Sequence[Run], unmeasured: Sequence[Model]) -> list[str]:
-    said = []
+    section = []
     if failed:
-        said += ["## Failed", _list(f"{run.model.title} (`{run.model.name}`): {run.failure}" for run in failed)]
+        section += ["## Failed", _list(f"{run.model.title} (`{run.model.name}`): {run.failure}" for run in failed)]
     if unmeasured:
         names = ", ".join(f"{model.title} (`{model.name}`)" for model in unmeasured)
-        said += ["## Not measured yet", f"{names}."]
-    return said
+        section += ["## Not measured yet", f"{names}."]
+    return section
 
 
 def _list(texts: Iterable[str]) -> str:

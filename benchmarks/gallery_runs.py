@@ -59,15 +59,17 @@ class Model:
 def models(path: Path = LIST) -> dict[str, Model]:
     """The gallery, by name. Raises InputError for a line that can't be used."""
     file = yamlfile.read(path, "the list of the gallery")
-    found = {}
+    gallery = {}
     for name, line in file.data.items():
-        given = line if isinstance(line, dict) else {}
-        for key, (kind, what) in WANTED.items():
-            value = given.get(key)
+        fields = line if isinstance(line, dict) else {}
+        for key, (kind, description) in WANTED.items():
+            value = fields.get(key)
             if not isinstance(value, kind) or not value or (kind is int and value < 1):
-                raise file.error((name,), Printed(f"'{name}' needs '{key}', {what}; add it, as the others have it"))
-        found[name] = Model(name, *(given[key] for key in WANTED))
-    return found
+                raise file.error(
+                    (name,), Printed(f"'{name}' needs '{key}', {description}; add it, as the others have it")
+                )
+        gallery[name] = Model(name, *(fields[key] for key in WANTED))
+    return gallery
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,17 @@ class Run:
         """Why it ended early, but for an interrupt, after which it is gone on with."""
         if self.result.ended not in (FAILED, NOT_IN_EFFECT):
             return None
-        found = self.result.comparisons
-        culprit = next((one for one in found if one.verdict == Verdict.NOT_IN_EFFECT), found[0])
-        said = [text(verdict.without_speedup(self.result, culprit))]
-        for one in self.result.failures[-1:]:
-            last = "".join(f": {line}" for line in one.stderr.strip().splitlines()[-1:])
-            said.append(f"the worker of {one.arm} {text(problem_of(one))}{last}")
-        said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.result.not_in_effect
-                 for check in one.checks if not check.holds]  # fmt: skip
-        return FOLDERS.sub("…/", "; ".join(said))
+        comparisons = self.result.comparisons
+        culprit = next(
+            (comparison for comparison in comparisons if comparison.verdict == Verdict.NOT_IN_EFFECT), comparisons[0]
+        )
+        sentences = [text(verdict.without_speedup(self.result, culprit))]
+        for failed_worker in self.result.failures[-1:]:
+            last = "".join(f": {line}" for line in failed_worker.stderr.strip().splitlines()[-1:])
+            sentences.append(f"the worker of {failed_worker.arm} {text(problem_of(failed_worker))}{last}")
+        checks = [check for missed in self.result.not_in_effect for check in missed.checks if not check.holds]
+        sentences += [f"{check.key}: expected {check.expected}, observed {check.seen}" for check in checks]
+        return FOLDERS.sub("…/", "; ".join(sentences))
 
     @property
     def best(self) -> Comparison | None:
@@ -105,42 +109,42 @@ class Run:
 
     @property
     def faster(self) -> list[Comparison]:
-        found = (one for one in self.result.comparisons if one.verdict == Verdict.FASTER)
-        return [one for one in found if not losses_differ(one)]
+        comparisons = (comparison for comparison in self.result.comparisons if comparison.verdict == Verdict.FASTER)
+        return [comparison for comparison in comparisons if not losses_differ(comparison)]
 
     @property
     def slower(self) -> list[Comparison]:
-        return [one for one in self.result.comparisons if one.verdict == Verdict.SLOWER]
+        return [comparison for comparison in self.result.comparisons if comparison.verdict == Verdict.SLOWER]
 
     @property
     def torch(self) -> str:
         """The versions of PyTorch that its processes imported: of a user's command only they know."""
-        seen = {
+        versions = {
             (event["evidence"].get("torch") or {}).get("version") or "?"
             for event in self.events
             if event["event"] == "sample"
         }
-        return ", ".join(sorted(seen))
+        return ", ".join(sorted(versions))
 
     def of(self, profile: str) -> Comparison:
-        return next(one for one in self.result.comparisons if one.arm == profile)
+        return next(comparison for comparison in self.result.comparisons if comparison.arm == profile)
 
 
-def ratio(one: Comparison) -> float:
+def ratio(comparison: Comparison) -> float:
     """The speedup; 1 where there is none."""
-    return one.speedup.ratio if one.speedup else 1.0
+    return comparison.speedup.ratio if comparison.speedup else 1.0
 
 
-def runs(results: Path, known: Mapping[str, Model]) -> dict[str, Run]:
+def runs(results: Path, gallery: Mapping[str, Model]) -> dict[str, Run]:
     """Those that were begun, by the model's name. Raises InputError for a record that can't be used."""
-    found = {}
-    for name, model in known.items():
+    begun = {}
+    for name, model in gallery.items():
         folder = results / name
         if record.is_begun(folder):
             events = record.read(folder)
             with record.reading(folder):
-                found[name] = Run(model, folder, events, conclude(Recorded.parse(events)))
-    return found
+                begun[name] = Run(model, folder, events, conclude(Recorded.parse(events)))
+    return begun
 
 
 def require_python() -> None:

@@ -55,10 +55,10 @@ class Grouped:
 
     def times(self, pair: Pair) -> str:
         """``1.31 times as fast (1.218 to 1.434: faster)``."""
-        found = self.compared(pair)
-        if found is None:
+        effect = self.compared(pair)
+        if effect is None:
             return "as fast as is not known"
-        return f"{found.ratio:.2f} times as fast ({interval(found)}: {found.words})"
+        return f"{effect.ratio:.2f} times as fast ({interval(effect)}: {effect.words})"
 
     def losses(self, pair: Pair) -> str:
         """The largest difference of a loss, as a cell of a table."""
@@ -67,13 +67,13 @@ class Grouped:
 
     def opening(self, title: str, question: str) -> list[str]:
         """The parts that begin a page: the question, where it was measured, and how."""
-        known = self.results.lines[0]
+        settings = self.results.lines[0]
         return [
-            page.heading(title, question, self.results.of("sample"), known["machine"]),
-            "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if known["data"] == SYNTHETIC else "",
-            f"Each process takes {known['warmup_steps']} steps to warm up and {known['steps']} timed ones. A ratio is "
-            f"the reference's time over the other's: above 1 the other is faster. All {len(self.pairs)} intervals hold "
-            "together at 95%.",
+            page.heading(title, question, self.results.of("sample"), settings["machine"]),
+            "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if settings["data"] == SYNTHETIC else "",
+            f"Each process takes {settings['warmup_steps']} steps to warm up and {settings['steps']} timed ones. "
+            "A ratio is the reference's time over the other's: above 1 the other is faster. "
+            f"All {len(self.pairs)} intervals hold together at 95%.",
         ]
 
     def rows_within(self) -> list[list[str]]:
@@ -82,7 +82,7 @@ class Grouped:
 
     def _row(self, setting: str, group: str) -> list[str]:
         samples = self.results.of("sample", entry=self.entry(setting, group))
-        found = self.compared(self.within(setting, group)) if setting != self.settings[0] else None
+        effect = self.compared(self.within(setting, group)) if setting != self.settings[0] else None
         steps = self.results.lines[0]["steps"]
         median = f"{1000 * statistics.median(line['seconds'] for line in samples) / steps:.2f}" if samples else "-"
         return [
@@ -90,7 +90,7 @@ class Grouped:
             setting,
             str(len(samples)),
             median,
-            *([f"{found.ratio:.3f}", interval(found)] if found else ["", ""]),
+            *([f"{effect.ratio:.3f}", interval(effect)] if effect else ["", ""]),
         ]
 
     def rows_across(self) -> list[list[str]]:
@@ -103,8 +103,8 @@ class Grouped:
 
     def cells(self, pair: Pair) -> list[str]:
         """A ratio and its interval."""
-        found = self.compared(pair)
-        return [f"{found.ratio:.3f}" if found else "-", interval(found)]
+        effect = self.compared(pair)
+        return [f"{effect.ratio:.3f}" if effect else "-", interval(effect)]
 
     def closing(self) -> list[str]:
         """The parts that end a page: what failed, and what was disturbed."""

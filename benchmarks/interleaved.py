@@ -105,7 +105,7 @@ class Bench:
             "warmup_steps": self.arguments.warmup_steps, "seed": self.arguments.seed,
             "data": "synthetic" if self.data == SYNTHETIC else "Fashion-MNIST",
             "packages": {"python": inspection["python"]["version"], **inspection["packages"]},
-            "libraries": {name: one.get("sha256") for name, one in inspection["libraries"].items()},
+            "libraries": {name: library.get("sha256") for name, library in inspection["libraries"].items()},
             "entries": {
                 entry.name: [
                     *entry.prefix, *map("=".join, entry.variables.items()), *entry.options.arguments(),
@@ -146,13 +146,13 @@ def of_profile(
     environment = replace(environment, variables={**environment.variables, **(variables or {})})
     return Entry(
         loaded.name if instances == 1 else f"{instances} x {loaded.name}", environment.variables, environment.prefix,
-        lambda *seen: _not_in_effect(environment, *seen), instances=instances,
+        lambda *worker_output: _not_in_effect(environment, *worker_output), instances=instances,
     )  # fmt: skip
 
 
 def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
     checks = check(environment, evidence, {}, printed)
-    return [f"{one.key} is {one.seen}, not {one.expected}" for one in checks if not one.holds]
+    return [f"{item.key} is {item.seen}, not {item.expected}" for item in checks if not item.holds]
 
 
 def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
@@ -224,7 +224,7 @@ def _start(
         try:
             document = json.loads(outcome.stdout)
             if measured:
-                each = [entry.problems(one["evidence"], outcome.stderr_tail) for one in _processes(document)]
+                each = [entry.problems(process["evidence"], outcome.stderr_tail) for process in _processes(document)]
                 problems = [*_other_modes(entry, document), *dict.fromkeys(itertools.chain(*each))]
         except (ValueError, KeyError, TypeError):
             problems = ["the worker printed no sample"]
@@ -243,11 +243,11 @@ def _processes(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _other_modes(entry: Entry, document: Mapping[str, Any]) -> list[str]:
     """What a worker saw of its training that is not as ``entry`` says; one that saw nothing trained as usual."""
-    seen = {**USUAL.modes, **document.get("modes", {})}
+    modes = {**USUAL.modes, **document.get("modes", {})}
     return [
-        f"its {name.replace('_', ' ')} is {seen[name]}, not {wanted}"
+        f"its {name.replace('_', ' ')} is {modes[name]}, not {wanted}"
         for name, wanted in entry.options.modes.items()
-        if seen[name] != wanted
+        if modes[name] != wanted
     ]
 
 
@@ -282,21 +282,26 @@ def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons
     disturbed = [line for line in samples if line["interference"]]
     blocks = {line["block"] for line in samples}
     hit = {line["block"] for line in disturbed}
-    parts = ["## Disturbed from outside", f"By the rule of `envkit bench`, {_how_many(disturbed, hit, len(blocks))}"]
+    page_parts = [
+        "## Disturbed from outside",
+        f"By the rule of `envkit bench`, {_how_many(disturbed, hit, len(blocks))}",
+    ]
     if 2 * len(hit) > len(blocks):
-        parts.append(MOST_DISTURBED)
+        page_parts.append(MOST_DISTURBED)
     rows = []
     for reference, other in pairs:
-        found = compared(results, reference, other, comparisons)
+        effect = compared(results, reference, other, comparisons)
         both = [line for name in (reference, other) for line in results.of("sample", entry=name)]
-        if found and any(line["interference"] for line in both):
+        if effect and any(line["interference"] for line in both):
             quiet = compared(results, reference, other, comparisons, without_interference=True)
-            rest = [f"{quiet.ratio:.3f}", interval(quiet), str(quiet.blocks)] if quiet else ["", interval(None), ""]
-            rows.append([other, reference, f"{found.ratio:.3f}", interval(found), *rest])
+            undisturbed = (
+                [f"{quiet.ratio:.3f}", interval(quiet), str(quiet.blocks)] if quiet else ["", interval(None), ""]
+            )
+            rows.append([other, reference, f"{effect.ratio:.3f}", interval(effect), *undisturbed])
     if rows:
         header = ("", "against", "ratio", "interval", "ratio without disturbed", "interval without", "blocks left")
-        parts.append(page.table(header, rows, numbers_from=2))
-    return parts
+        page_parts.append(page.table(header, rows, numbers_from=2))
+    return page_parts
 
 
 def _how_many(disturbed: Sequence[Line], hit: set[int], blocks: int) -> str:
@@ -334,12 +339,12 @@ def losses_agree(difference: float | None) -> bool:
 
 def failures(results: Results, names: Sequence[str]) -> list[str]:
     """The parts of a page that say what failed, and after how many blocks: what came out of these is still there."""
-    said = [
+    failed = [
         f"- {name}: {problem} (after {_blocks(len(results.of('sample', entry=name)))})"
         for name in names
         if (problem := failure(results, name))
     ]
-    return ["## Failed", "\n".join(said)] if said else []
+    return ["## Failed", "\n".join(failed)] if failed else []
 
 
 def _blocks(number: int) -> str:
@@ -354,5 +359,5 @@ def require_samples(results: Results, name: str) -> None:
         )
 
 
-def interval(found: Speedup | None) -> str:
-    return f"{found.low:.3f} to {found.high:.3f}" if found else "too few blocks"
+def interval(speedup: Speedup | None) -> str:
+    return f"{speedup.low:.3f} to {speedup.high:.3f}" if speedup else "too few blocks"

@@ -65,11 +65,13 @@ def entry(peer: Peer, python: str, libraries: Path) -> Entry:
     variables = {"VIRTUAL_ENV": str(libraries)} if peer.found else {}
 
     def problems(evidence: Mapping[str, Any], printed: str) -> list[str]:
-        found = {
+        values = {
             name: (evidence.get(interleaved.SEEN[name][0]) or {}).get(interleaved.SEEN[name][1]) for name in peer.seen
         }
         return [
-            f"its {name} is {found[name]}, not {wanted}" for name, wanted in peer.seen.items() if found[name] != wanted
+            f"its {name} is {values[name]}, not {wanted}"
+            for name, wanted in peer.seen.items()
+            if values[name] != wanted
         ]
 
     return Entry(peer.name, variables, prefix, problems, without=PLACES)
@@ -79,11 +81,11 @@ def lay_out(libraries: Path, inspection: Mapping[str, Any]) -> None:
     """Give the launcher its libraries by the names that it knows. Raises InputError for one that is missing."""
     (libraries / "lib").mkdir(parents=True, exist_ok=True)
     for library, name in WANTED.items():
-        found = inspection["libraries"].get(library)
-        if found is None:
+        library_entry = inspection["libraries"].get(library)
+        if library_entry is None:
             raise ScriptError(
                 f"{library} is not installed, and the launcher is to be given it; get it with: {way_to_get(library)}"
             )
         link = libraries / "lib" / name
         link.unlink(missing_ok=True)
-        link.symlink_to(found["path"])
+        link.symlink_to(library_entry["path"])

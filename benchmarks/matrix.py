@@ -23,24 +23,24 @@ def main() -> int:
     folder = arguments.folder or recorded.latest("matrix", "all profiles", "matrix")
     events, result = recorded.ended(folder, pictures.FOREST)
     with record.reading(folder):
-        parts = _page(events, result)
-    recorded.write(arguments.page, parts, pictures.FOREST, result, PICTURE)
+        page_parts = _page(events, result)
+    recorded.write(arguments.page, page_parts, pictures.FOREST, result, PICTURE)
     return 0
 
 
 def _page(events: Sequence[Event], result: Result) -> list[str]:
     rows = {row[0]: row[1:] for row in tables.all_arms(result)}
     effort, (marks, _) = tables.header(tables.columns(result, wide=True))[1:], cautions.legend(result)
-    found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(result)]
-    said = [*lines.rows(result), *certainty.rows(result), *observed.rows(result), *advice.rows(result)]
+    ranking_rows = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(result)]
+    rows_below = [*lines.rows(result), *certainty.rows(result), *observed.rows(result), *advice.rows(result)]
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, lines.machine(result)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if result.synthetic else "",
         f"The run: `{commands.started_with(events)}`; data: {recorded.data(result)}",
         "## The ranking",
-        page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], found, numbers_from=5),
+        page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], ranking_rows, numbers_from=5),
         text(legend) if (legend := tables.legend(result)) else "",
-        recorded.items(said),
+        recorded.items(rows_below),
         "## What they are",
         page.table(("profile", "what it does", "known to help", "known to hurt"), _about(result)),
     ]
@@ -52,8 +52,8 @@ def _about(result: Result) -> list[list[str]]:
     shipped = {name: profile.load(name) for name in profile.names()}
     rows = []
     for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
-        known = shipped.get(arms[name])
-        more = [known.helps or "", known.hurts or ""] if known else ["", ""]
+        shipped_profile = shipped.get(arms[name])
+        more = [shipped_profile.helps or "", shipped_profile.hurts or ""] if shipped_profile else ["", ""]
         rows.append([name, result.environments[name].title, *more])
     return rows
 

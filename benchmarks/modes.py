@@ -43,13 +43,13 @@ DIFFERENCE = "largest difference of a loss"
 def main() -> int:
     arguments = _parser().parse_args()
     loaded = _profiles(arguments.profile or PROFILES)
-    names = [one.name for one in loaded]
+    names = [loaded_profile.name for loaded_profile in loaded]
     interleaved.require_blocks(arguments.blocks, len([*pairs(list(MODES), names, _in), *_instead_of_modes(names)]))
     bench = Bench(arguments)
-    prefixes = [one.prefix[0] for one in loaded if one.prefix]
+    prefixes = [loaded_profile.prefix[0] for loaded_profile in loaded if loaded_profile.prefix]
     inspection = bench.inspection([*prefixes, *requirements.tools(MODES[COMPILED])])
     _require_compiler(bench.engine.describe()["image"], inspection)
-    entries = [_entry(mode, one, inspection) for mode in MODES for one in loaded]
+    entries = [_entry(mode, loaded_profile, inspection) for mode in MODES for loaded_profile in loaded]
     results = Results(arguments.results, bench.settings(entries, inspection))
     with tempfile.TemporaryDirectory(prefix="envkit-modes-") as empty:
         bench.inherited["TMPDIR"] = empty  # where torch.compile keeps its results, so that no earlier ones are found
@@ -71,10 +71,10 @@ def _parser() -> argparse.ArgumentParser:
 def _profiles(names: Sequence[str]) -> list[Profile]:
     """The baseline and those called ``names``."""
     loaded = [profile.load(name) for name in (REFERENCE_PROFILE, *names)]
-    found = [one.name for one in loaded]
-    if REFERENCE_PROFILE in found[1:]:
+    loaded_names = [loaded_profile.name for loaded_profile in loaded]
+    if REFERENCE_PROFILE in loaded_names[1:]:
         raise ScriptError(f"--profile {REFERENCE_PROFILE}: is measured anyway; name another profile, or leave it out")
-    if twice := [name for name in found if found.count(name) > 1]:
+    if twice := [name for name in loaded_names if loaded_names.count(name) > 1]:
         raise ScriptError(f"--profile {twice[0]}: was given twice; leave one of them out")
     return loaded
 
@@ -109,29 +109,30 @@ and its compiler takes before this step is not in it."""
 
 def _page(results: Results, settings: Sequence[str]) -> list[str]:
     profiles = settings[1:]
-    found = Grouped(results, list(MODES), settings, _in, _instead_of_modes(settings))
-    rows = [[*row, _loss(found, row[0], row[1])] for row in found.rows_within()]
+    grouped = Grouped(results, list(MODES), settings, _in, _instead_of_modes(settings))
+    rows = [[*row, _loss(grouped, row[0], row[1])] for row in grouped.rows_within()]
     options = [[mode, " ".join(how.arguments())] for mode, how in MODES.items()]
     return [
-        *found.opening("Beside bfloat16, torch.compile and channels-last", (__doc__ or "").strip()),
+        *grouped.opening("Beside bfloat16, torch.compile and channels-last", (__doc__ or "").strip()),
         HOW,
         "## In short",
-        _in_short(found),
+        _in_short(grouped),
         "## The modes",
-        page.table(("mode", "options"), [[mode, f"`{given}`" if given else "none"] for mode, given in options]),
+        page.table(("mode", "options"), [[mode, f"`{flags}`" if flags else "none"] for mode, flags in options]),
         "## What profiles give in each mode",
         page.table(("mode", "profile", "samples", "ms/step", f"against {REFERENCE_PROFILE} there", "interval",
                     DIFFERENCE), rows, 2),
         f"## What a mode gives against {FP32} with the same profile",
-        page.table(("profile", "mode", "ratio", "interval"), found.rows_across(), 2),
+        page.table(("profile", "mode", "ratio", "interval"), grouped.rows_across(), 2),
         f"## What a profile gives in {FP32}, against a mode with nothing set",
         page.table(("mode", "profile", "ratio", "interval"),
-                   [[mode, name, *found.cells(_instead(mode, name))] for mode in found.groups[1:] for name in profiles],
+                   [[mode, name, *grouped.cells(_instead(mode, name))]
+                    for mode in grouped.groups[1:] for name in profiles],
                    2),
         "## What compiling costs before the first step is done",
         FIRST_STEP,
-        page.table(("mode", "first process", "samples, median"), [_first_step(found, mode) for mode in MODES], 1),
-        *found.closing(),
+        page.table(("mode", "first process", "samples, median"), [_first_step(grouped, mode) for mode in MODES], 1),
+        *grouped.closing(),
     ]  # fmt: skip
 
 
@@ -145,62 +146,64 @@ def _instead_of_modes(settings: Sequence[str]) -> list[Pair]:
     return [_instead(mode, name) for mode in list(MODES)[1:] for name in settings[1:]]
 
 
-def _loss(found: Grouped, mode: str, name: str) -> str:
-    return "" if name == REFERENCE_PROFILE else found.losses(found.within(name, mode))
+def _loss(grouped: Grouped, mode: str, name: str) -> str:
+    return "" if name == REFERENCE_PROFILE else grouped.losses(grouped.within(name, mode))
 
 
-def _in_short(found: Grouped) -> str:
-    fp32, *others = found.groups
-    baseline, *profiles = found.settings
-    best = {mode: _best(found, {name: found.within(name, mode) for name in profiles}) for mode in found.groups}
-    gains = {mode: found.within(best[mode], mode) for mode in found.groups}
-    given = [f"{mode} {found.times(gains[mode])} with {best[mode]}" for mode in found.groups]
-    alone = {mode: found.across(baseline, mode) for mode in others}
-    of_modes = [f"{mode} is {found.times(pair)}" for mode, pair in alone.items()]
+def _in_short(grouped: Grouped) -> str:
+    fp32, *others = grouped.groups
+    baseline, *profiles = grouped.settings
+    best = {mode: _best(grouped, {name: grouped.within(name, mode) for name in profiles}) for mode in grouped.groups}
+    gains = {mode: grouped.within(best[mode], mode) for mode in grouped.groups}
+    best_gains = [f"{mode} {grouped.times(gains[mode])} with {best[mode]}" for mode in grouped.groups]
+    alone = {mode: grouped.across(baseline, mode) for mode in others}
+    of_modes = [f"{mode} is {grouped.times(pair)}" for mode, pair in alone.items()]
     return (
-        f"{_paying(found, {mode: gains[mode] for mode in others})} Against the {baseline} in the same mode, the best "
-        f"profile makes {_listed(given)}. With nothing set, against {fp32}, {_listed(of_modes)}. "
-        f"{_worth_more(found, _best(found, alone), best[fp32])}"
+        f"{_paying(grouped, {mode: gains[mode] for mode in others})} Against the {baseline} in the same mode, the best "
+        f"profile makes {_listed(best_gains)}. With nothing set, against {fp32}, {_listed(of_modes)}. "
+        f"{_worth_more(grouped, _best(grouped, alone), best[fp32])}"
     )
 
 
-def _best(found: Grouped, pairs: Mapping[str, Pair]) -> str:
+def _best(grouped: Grouped, pairs: Mapping[str, Pair]) -> str:
     """Which of these has the highest ratio; what is not known comes last."""
-    ratios = {name: one.ratio if (one := found.compared(pair)) else 0.0 for name, pair in pairs.items()}
+    ratios = {name: effect.ratio if (effect := grouped.compared(pair)) else 0.0 for name, pair in pairs.items()}
     return max(ratios, key=lambda name: ratios[name])
 
 
-def _paying(found: Grouped, gains: Mapping[str, Pair]) -> str:
-    paying = [mode for mode, pair in gains.items() if (one := found.compared(pair)) and one.verdict == Verdict.FASTER]
-    rest = [mode for mode in gains if mode not in paying]
+def _paying(grouped: Grouped, gains: Mapping[str, Pair]) -> str:
+    paying = [
+        mode for mode, pair in gains.items() if (effect := grouped.compared(pair)) and effect.verdict == Verdict.FASTER
+    ]
+    unpaid = [mode for mode in gains if mode not in paying]
     if not paying:
-        return f"That a profile still pays was not found beside {_listed(rest)}."
-    said = f"Beside {_listed(paying)} a profile still pays"
-    return f"{said}; beside {_listed(rest)} that was not found." if rest else f"{said}."
+        return f"That a profile still pays was not found beside {_listed(unpaid)}."
+    sentence = f"Beside {_listed(paying)} a profile still pays"
+    return f"{sentence}; beside {_listed(unpaid)} that was not found." if unpaid else f"{sentence}."
 
 
-def _worth_more(found: Grouped, mode: str, name: str) -> str:
+def _worth_more(grouped: Grouped, mode: str, name: str) -> str:
     """The best mode alone, against the best profile alone."""
     pair = _instead(mode, name)
-    one = found.compared(pair)
-    if one is None:
+    effect = grouped.compared(pair)
+    if effect is None:
         return "Whether a mode or a profile is worth more here is not known."
     words = {Verdict.FASTER: "The profile is worth more here", Verdict.SLOWER: "The mode is worth more here"}
     return (
-        f"{words.get(one.verdict, 'That one of the two is worth more was not found')}: {FP32} with {name} is "
-        f"{found.times(pair)} as {mode} with nothing set, the fastest of the other modes."
+        f"{words.get(effect.verdict, 'That one of the two is worth more was not found')}: {FP32} with {name} is "
+        f"{grouped.times(pair)} as {mode} with nothing set, the fastest of the other modes."
     )
 
 
-def _listed(parts: Sequence[str]) -> str:
-    *before, last = parts
+def _listed(words: Sequence[str]) -> str:
+    *before, last = words
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def _first_step(found: Grouped, mode: str) -> list[str]:
-    names = {found.entry(name, mode) for name in found.settings}
+def _first_step(grouped: Grouped, mode: str) -> list[str]:
+    names = {grouped.entry(name, mode) for name in grouped.settings}
     first, later = (
-        [line["first_step_s"] for line in found.results.of(kind) if line["entry"] in names and line["first_step_s"]]
+        [line["first_step_s"] for line in grouped.results.of(kind) if line["entry"] in names and line["first_step_s"]]
         for kind in ("start", "sample")
     )
     return [mode, f"{first[0]:.2f}" if first else "-", f"{statistics.median(later):.2f}" if later else "-"]

@@ -99,45 +99,55 @@ class Copy:
         wanted: dict[str, list[int]] = {}
         for mutant in mutants:
             wanted.setdefault(str(self.folder / mutant.path), []).extend(range(mutant.lines[0], mutant.lines[1] + 1))
-        known = self.exchange / f"reach-{self._key(wanted, *options)}.jsonl"
-        if not known.exists():
+        cached = self.exchange / f"reach-{self._key(wanted, *options)}.jsonl"
+        if not cached.exists():
             status, _ = self.test(None, wanted, 3600, *options)
             if status not in {0, 1}:
                 raise ScriptError(f"the tests ended with exit status {status} without a mutant")
-            (self.exchange / "reply.jsonl").rename(known)
-        found = [
+            (self.exchange / "reply.jsonl").rename(cached)
+        reached = [
             Reach(line["test"], line["seconds"], frozenset((path, number) for path, number in line["lines"]))
-            for line in map(json.loads, known.read_text().splitlines()) if line["passed"]
+            for line in map(json.loads, cached.read_text().splitlines()) if line["passed"]
         ]  # fmt: skip
-        return sorted(found, key=lambda one: one.seconds)
+        return sorted(reached, key=lambda test_reach: test_reach.seconds)
 
     def _key(self, *about: object) -> str:
         """Return a digest of the copy's code, and of what else decides which tests run what."""
-        known = hashlib.sha256(repr(about).encode())
+        digest = hashlib.sha256(repr(about).encode())
         for path in sorted(path for folder in ("runner", "tests") for path in (self.folder / folder).rglob("*.py")):
-            known.update(path.read_bytes())
-        return known.hexdigest()[:12]
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:12]
 
     def judge(self, mutant: Mutant, source: str, reach: Sequence[Reach]) -> Line:
         """Make one mutant, run the tests that reach it until one fails, and restore the copy."""
         path = self.folder / mutant.path
         lines = {(str(path), number) for number in range(mutant.lines[0], mutant.lines[1] + 1)}
         survived, mirror = SURVIVED, f"{Path(mutant.path).parent}/".replace("runner/envkit/", "tests/")
-        reaching = sorted((one for one in reach if one.lines & lines), key=lambda one: not one.test.startswith(mirror))
+        reaching = sorted(
+            (test_reach for test_reach in reach if test_reach.lines & lines),
+            key=lambda test_reach: not test_reach.test.startswith(mirror),
+        )
         if not reaching:  # what is cached may have run while tests were collected
             nearest = f"{mirror}test_{path.stem}.py::"
-            reaching, survived = [one for one in reach if one.test.startswith(nearest)], NOT_REACHED
-        spent = accumulate(one.seconds for one in reaching)
-        tests = [one for one, seconds in zip(reaching, spent, strict=True) if one is reaching[0] or seconds <= MOST_S]
+            reaching, survived = (
+                [test_reach for test_reach in reach if test_reach.test.startswith(nearest)],
+                NOT_REACHED,
+            )
+        spent = accumulate(test_reach.seconds for test_reach in reaching)
+        tests = [
+            test_reach
+            for test_reach, seconds in zip(reaching, spent, strict=True)
+            if test_reach is reaching[0] or seconds <= MOST_S
+        ]
         if not tests:
             return {"outcome": NOT_REACHED, "tests": 0, "of": 0, "test": None}
-        before, limit = path.read_text(), PATIENCE_S + 3 * sum(one.seconds for one in tests)
+        before, limit = path.read_text(), PATIENCE_S + 3 * sum(test_reach.seconds for test_reach in tests)
         # what was compiled may be as long, and of the same second
         shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
         path.write_text(source)
         try:
-            files = dict.fromkeys(one.test.partition("::")[0] for one in tests)
-            status, ended = self.test([one.test for one in tests], {}, limit, "-x", *files)
+            files = dict.fromkeys(test_reach.test.partition("::")[0] for test_reach in tests)
+            status, ended = self.test([test_reach.test for test_reach in tests], {}, limit, "-x", *files)
         finally:
             path.write_text(before)
             # the next mutant may be as long, and made in the same second
@@ -150,10 +160,10 @@ class Copy:
 def drawn(mutants: Sequence[tuple[Mutant, str]], seed: int, count: int) -> list[tuple[Mutant, str]]:
     """Draw mutants, as many of each package in turn. A mutant's rank follows from the seed and its id alone."""
     packages: dict[str, list[tuple[Mutant, str]]] = {}
-    for mutant, source in sorted(mutants, key=lambda one: hashlib.sha256(f"{seed} {one[0].id}".encode()).digest()):
+    for mutant, source in sorted(mutants, key=lambda pair: hashlib.sha256(f"{seed} {pair[0].id}".encode()).digest()):
         packages.setdefault(mutant.module.split(".")[1], []).append((mutant, source))
     turns = zip_longest(*(packages[name] for name in sorted(packages)))
-    return [one for turn in turns for one in turn if one is not None][:count]
+    return [pair for turn in turns for pair in turn if pair is not None][:count]
 
 
 def again(copy: Copy, earlier: Sequence[Line]) -> list[tuple[Mutant, str, Line]]:
@@ -162,7 +172,11 @@ def again(copy: Copy, earlier: Sequence[Line]) -> list[tuple[Mutant, str, Line]]
     for mutant, source in copy.mutants():
         now.setdefault((mutant.function, mutant.digest, mutant.number), {})[mutant.module] = mutant, source
     pairs = ((now.get((line["function"], line["digest"], line["number"])), line) for line in earlier)
-    return [(*found.get(line["module"], next(iter(found.values()))), line) for found, line in pairs if found]
+    return [
+        (*candidates.get(line["module"], next(iter(candidates.values()))), line)
+        for candidates, line in pairs
+        if candidates
+    ]
 
 
 def rerun(copy: Copy, earlier: Path, options: Sequence[str]) -> int:
@@ -252,7 +266,7 @@ def measure(results: Results, count: int, copy: Copy, minutes: float, options: S
     """Judge the mutants of a sample that have no result yet, as long as there is time."""
     end = time.monotonic() + minutes * 60
     version, done = _commit(), {line["id"] for line in results.of("mutant")}
-    sample = [one for one in drawn(list(copy.mutants()), results.lines[0]["seed"], count) if one[0].id not in done]
+    sample = [pair for pair in drawn(list(copy.mutants()), results.lines[0]["seed"], count) if pair[0].id not in done]
     reach = copy.reach([mutant for mutant, _ in sample], *options)
     for mutant, source in sample:
         if time.monotonic() > end:

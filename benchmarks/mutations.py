@@ -76,7 +76,7 @@ def digest(function: Function) -> str:
 def mutants(module: str, path: str, source: str) -> Iterator[tuple[Mutant, str]]:
     """Yield each mutant of a module's functions with the changed source."""
     for name, function in functions(ast.parse(source)):
-        found, now = (
+        function_digest, now = (
             digest(function),
             (change for statement in code(function) for change in _changes(statement, statement)),
         )
@@ -85,7 +85,7 @@ def mutants(module: str, path: str, source: str) -> Iterator[tuple[Mutant, str]]
             raw = source.encode()
             before = " ".join(raw[first:last].decode().split())
             lines = statement.lineno, node.end_lineno or node.lineno
-            mutant = Mutant(module, name, found, number, kind, path, lines, before, text)
+            mutant = Mutant(module, name, function_digest, number, kind, path, lines, before, text)
             yield mutant, (raw[:first] + text.encode() + raw[last:]).decode()
 
 

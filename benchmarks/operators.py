@@ -46,64 +46,66 @@ def main() -> int:
 
 def _measure(profile: str, arguments: argparse.Namespace, results: Results) -> None:
     """What is not there yet."""
-    fixed = script.given(arguments, "steps", "processes", "python")
-    data = script.given(arguments, "data")
+    fixed = script.option_words(arguments, "steps", "processes", "python")
+    data = script.option_words(arguments, "data")
     if not results.of("comparison", profile=profile):
-        found = script.runner("breakdown", profile, *fixed, *data, what=profile)
-        results.append("comparison", profile=profile, found=found)
-        print(f"{profile}: {' '.join(found['reasons'])}", flush=True)
+        document = script.runner("breakdown", profile, *fixed, *data, purpose=profile)
+        results.append("comparison", profile=profile, found=document)
+        print(f"{profile}: {' '.join(document['reasons'])}", flush=True)
     for workload in PHASED:
         if not results.of("phases", profile=profile, workload=workload):
             of_its = [] if get(workload).generated else data
             options = ("--phases", "--workload", workload, *fixed, *of_its)
-            found = script.runner("breakdown", profile, *options, what=profile)
-            results.append("phases", profile=profile, workload=workload, found=found)
+            document = script.runner("breakdown", profile, *options, purpose=profile)
+            results.append("phases", profile=profile, workload=workload, found=document)
             print(f"{profile}: phases of {workload}", flush=True)
     if not results.of("forward", profile=profile):
-        found = script.runner("breakdown", profile, "--forward", *fixed, *data, what=profile)
-        results.append("forward", profile=profile, found=found)
+        document = script.runner("breakdown", profile, "--forward", *fixed, *data, purpose=profile)
+        results.append("forward", profile=profile, found=document)
         print(f"{profile}: forward pass", flush=True)
 
 
 def _page(measured: Sequence[Line], results: Results) -> list[str]:
     """``measured`` is all that there is of each profile, one after the other."""
-    found = {kind: [line["found"] for line in measured if line["kind"] == kind] for kind in KINDS}
-    first = found["comparison"][0]
+    documents = {kind: [line["found"] for line in measured if line["kind"] == kind] for kind in KINDS}
+    first = documents["comparison"][0]
     heading = page.heading("Where a step's time goes", QUESTION, measured, results.lines[0]["machine"])
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if first["synthetic_data"] else ""
     how = HOW.format(**first, data="synthetic" if first["synthetic_data"] else "Fashion-MNIST")
     return [
         heading, synthetic, how,
-        *(part for one in found["comparison"] for part in _comparison(one)),
+        *(part for document in documents["comparison"] for part in _comparison(document)),
         "## Phases of a step", PHASES,
-        *(part for one in found["phases"] for part in _phases(one)),
-        "## The forward pass beside the book's", FORWARD, _forward(found["forward"]),
+        *(part for document in documents["phases"] for part in _phases(document)),
+        "## The forward pass beside the book's", FORWARD, _forward(documents["forward"]),
     ]  # fmt: skip
 
 
-def _phases(found: dict[str, Any]) -> Iterator[str]:
-    reference, other = found["profiles"]
-    yield f"### {found['workload']}: {other['arm']} beside {reference['arm']}"
-    of_step = [{**side["phases"], "whole step": side["step_ms"]} for side in found["profiles"]]
-    yield _phase_table("ms per step", found, of_step)
+def _phases(document: dict[str, Any]) -> Iterator[str]:
+    reference, other = document["profiles"]
+    yield f"### {document['workload']}: {other['arm']} beside {reference['arm']}"
+    of_step = [{**side["phases"], "whole step": side["step_ms"]} for side in document["profiles"]]
+    yield _phase_table("ms per step", document, of_step)
     if reference["loader"]:
         yield LOADER.format(workers=reference["loader"]["workers"])
-        yield _phase_table("ms per batch", found, [side["loader"]["batch"] for side in found["profiles"]])
+        yield _phase_table("ms per batch", document, [side["loader"]["batch"] for side in document["profiles"]])
 
 
-def _phase_table(what: str, found: dict[str, Any], sides: Sequence[dict[str, Any]]) -> str:
-    arms = [side["arm"] for side in found["profiles"]]
+def _phase_table(quantity: str, document: dict[str, Any], sides: Sequence[dict[str, Any]]) -> str:
+    arms = [side["arm"] for side in document["profiles"]]
     rows = []
     for name in sides[0]:
-        saved = found["saved_ms"][name]
-        told = (f"{saved['estimate']:+.2f}", f"{saved['low']:+.2f} to {saved['high']:+.2f}") if saved else ("-", "-")
-        rows.append([name, *(f"{side[name]['median']:.2f}" for side in sides), *told])
-    return page.table((what, *arms, "saved", "95% interval"), rows, numbers_from=1)
+        saved = document["saved_ms"][name]
+        saved_cells = (
+            (f"{saved['estimate']:+.2f}", f"{saved['low']:+.2f} to {saved['high']:+.2f}") if saved else ("-", "-")
+        )
+        rows.append([name, *(f"{side[name]['median']:.2f}" for side in sides), *saved_cells])
+    return page.table((quantity, *arms, "saved", "95% interval"), rows, numbers_from=1)
 
 
-def _forward(found: Sequence[dict[str, Any]]) -> str:
+def _forward(documents: Sequence[dict[str, Any]]) -> str:
     """Shares of the forward pass: the baseline's, each profile's, and the book's."""
-    sides = [found[0]["profiles"][0], *(one["profiles"][1] for one in found)]
+    sides = [documents[0]["profiles"][0], *(document["profiles"][1] for document in documents)]
     columns = [[*(_share(side, part) for part, _ in BOOK.values())] for side in sides]
     columns.append([share for _, share in BOOK.values()])
     rows = [[name, *(f"{column[number]:.0%}" for column in columns)] for number, name in enumerate(BOOK)]
@@ -113,12 +115,12 @@ def _forward(found: Sequence[dict[str, Any]]) -> str:
 
 
 def _share(side: dict[str, Any], part: str) -> float:
-    took = sum(one["ms"]["median"] for one in side["operators"] if part in one["name"])
+    took = sum(operator["ms"]["median"] for operator in side["operators"] if part in operator["name"])
     return float(took / side["forward_ms"]["median"])
 
 
-def _comparison(found: dict[str, Any]) -> list[str]:
-    reference, other = found["profiles"]
+def _comparison(document: dict[str, Any]) -> list[str]:
+    reference, other = document["profiles"]
     header = ("", "ms/step", "user, ms", "system, ms", "page faults", "under the profiler, ms")
     rows = [
         [
@@ -132,7 +134,7 @@ def _comparison(found: dict[str, Any]) -> list[str]:
     operators = ("operator", "calls", reference["arm"], "share", other["arm"], "share", "ratio", "change", "allocates")
     return [
         f"## {other['arm']} beside {reference['arm']}",
-        " ".join(found["reasons"]),
+        " ".join(document["reasons"]),
         "Per step, CPU time over all threads:",
         page.table(header, rows, numbers_from=1),
         "Milliseconds per step in each operator itself, under the profiler:",

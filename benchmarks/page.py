@@ -55,17 +55,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: in
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def interval(found: Line) -> str:
+def interval(line: Line) -> str:
     """``1.050 (1.020 to 1.080)``: a ratio with its interval."""
-    return f"{found['ratio']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+    return f"{line['ratio']:.3f} ({line['low']:.3f} to {line['high']:.3f})"
 
 
 def proportion(successes: int, trials: int) -> tuple[float, float]:
     """95% interval of a share by C. J. Clopper and E. S. Pearson (Biometrika 26, 1934): exact, never too narrow."""
     from scipy import stats
 
-    found = stats.binomtest(successes, trials).proportion_ci(0.95, method="exact")
-    return float(found.low), float(found.high)
+    interval = stats.binomtest(successes, trials).proportion_ci(0.95, method="exact")
+    return float(interval.low), float(interval.high)
 
 
 def share(successes: int, trials: int) -> str:
@@ -74,7 +74,7 @@ def share(successes: int, trials: int) -> str:
     return f"{successes} of {trials} ({low:.0%} to {high:.0%})"
 
 
-def write(path: Path, parts: Sequence[str]) -> None:
+def write(path: Path, page_parts: Sequence[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n\n".join(part.strip("\n") for part in parts if part) + "\n")
+    path.write_text("\n\n".join(part.strip("\n") for part in page_parts if part) + "\n")
     print(f"written: {path}")

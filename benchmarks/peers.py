@@ -29,19 +29,23 @@ OVER_BASELINE, OVER_LAUNCHER = 1.60, 1.10
 def main() -> int:
     parser = script.parser("peers", __doc__ or "")
     interleaved.add_options(parser, BLOCKS, STEPS)
-    said = f"of the kit; the first is held against the aims (default: {', '.join(PROFILES)})"
-    parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=said)
+    help_text = f"of the kit; the first is held against the aims (default: {', '.join(PROFILES)})"
+    parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=help_text)
     arguments = parser.parse_args()
     loaded = [profile.load(name) for name in dict.fromkeys([REFERENCE_PROFILE, *arguments.profiles])]
-    names = [one.name for one in loaded[1:]]
+    names = [loaded_profile.name for loaded_profile in loaded[1:]]
     interleaved.require_blocks(arguments.blocks, len(_pairs(names, _all_peers())))
     bench = Bench(arguments)
-    inspection = bench.inspection([one.prefix[0] for one in loaded if one.prefix])
+    inspection = bench.inspection([loaded_profile.prefix[0] for loaded_profile in loaded if loaded_profile.prefix])
     if inspection["facts"]["physical_cores"] < SEVERAL:
         raise ScriptError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable")
     libraries = arguments.results.resolve().with_suffix("") / "libraries"
     launched.lay_out(libraries, inspection)
-    ours = [interleaved.of_profile(one, inspection, number) for number in (1, SEVERAL) for one in loaded]
+    ours = [
+        interleaved.of_profile(loaded_profile, inspection, number)
+        for number in (1, SEVERAL)
+        for loaded_profile in loaded
+    ]
     python = arguments.python or sys.executable
     entries = [*ours, *(launched.entry(peer, python, libraries) for peer in (*PEERS, AT_ONCE))]
     results = Results(arguments.results, bench.settings(entries, inspection))
@@ -79,7 +83,7 @@ def _page(results: Results, ours: Sequence[str]) -> list[str]:
     single, pairs = [name for name in peers if name != AT_ONCE.name], _pairs(ours, peers)
     several, at_once = [_several(name) for name in ours], [name for name in peers if name == AT_ONCE.name]
     many = len(pairs)
-    parts = [
+    page_parts = [
         page.heading("Beside PyTorch's launcher", QUESTION, results.of("sample"), settings["machine"]),
         HOW.format(**settings, warmup=settings["warmup_steps"], pairs=many, aims=1 + len(single)),
         "## Against plain python",
@@ -97,7 +101,7 @@ def _page(results: Results, ours: Sequence[str]) -> list[str]:
         _seen(results, [REFERENCE_PROFILE, *ours, *single, _several(REFERENCE_PROFILE), *several, *at_once]),
         *interleaved.failures(results, [*settings["entries"]]),
     ]
-    return [*parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
+    return [*page_parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
 
 
 def _all_peers() -> list[str]:
@@ -111,12 +115,12 @@ def _several(name: str) -> str:
 
 def _pairs(ours: Sequence[str], peers: Sequence[str]) -> list[Pair]:
     """All that the page compares, the reference first."""
-    found = list[Pair]()
+    compared_pairs = list[Pair]()
     for of_kit in ([REFERENCE_PROFILE, *ours], [_several(REFERENCE_PROFILE), *map(_several, ours)]):
         launchers = [name for name in peers if (name == AT_ONCE.name) == (of_kit[0] != REFERENCE_PROFILE)]
-        found += ((of_kit[0], name) for name in (*of_kit[1:], *launchers))
-        found += ((launcher, name) for name in of_kit[1:] for launcher in launchers)
-    return found
+        compared_pairs += ((of_kit[0], name) for name in (*of_kit[1:], *launchers))
+        compared_pairs += ((launcher, name) for name in of_kit[1:] for launcher in launchers)
+    return compared_pairs
 
 
 def _against(results: Results, reference: str, names: Sequence[str], pairs: int) -> str:
@@ -128,8 +132,11 @@ def _against(results: Results, reference: str, names: Sequence[str], pairs: int)
             continue
         step_s = statistics.median(line["seconds"] for line in lines) / results.lines[0]["steps"]
         faults = statistics.median(line["faults_per_step"] for line in lines)
-        found = interleaved.compared(results, reference, name, pairs) if name != reference else None
-        ratio = [f"{found.ratio:.3f}", interleaved.interval(found)] if found else ["1" if name == reference else "", ""]
+        if name == reference:
+            ratio = ["1", ""]
+        else:
+            effect = interleaved.compared(results, reference, name, pairs)
+            ratio = [f"{effect.ratio:.3f}", interleaved.interval(effect)] if effect else ["", ""]
         losses = interleaved.losses_shown(results, reference, name)
         shown = name.replace(REFERENCE_PROFILE, "plain python") if name == reference else name
         speed = f"{lines[0]['images_per_step'] / step_s:,.0f}"
@@ -141,8 +148,10 @@ def _against(results: Results, reference: str, names: Sequence[str], pairs: int)
 def _against_peers(results: Results, ours: Sequence[str], peers: Sequence[str], pairs: int) -> str:
     rows = []
     for name in ours:
-        found = [interleaved.compared(results, peer, name, pairs) for peer in peers]
-        rows.append([name, *(f"{one.ratio:.3f} ({interleaved.interval(one)})" if one else "-" for one in found)])
+        effects = [interleaved.compared(results, peer, name, pairs) for peer in peers]
+        rows.append(
+            [name, *(f"{effect.ratio:.3f} ({interleaved.interval(effect)})" if effect else "-" for effect in effects)]
+        )
     return page.table(("profile", *peers), rows, numbers_from=1)
 
 
@@ -150,16 +159,16 @@ def _aims(results: Results, best: str, peers: Sequence[str]) -> list[str]:
     """What was asked for, and whether the interval of the profile that is held against it is all above."""
     wanted = [(REFERENCE_PROFILE, "plain python", OVER_BASELINE)]
     wanted += [(peer, peer, OVER_LAUNCHER) for peer in peers]
-    said = []
+    sentences = []
     for reference, shown, least in wanted:
-        found = interleaved.compared(results, reference, best, len(wanted))
-        if found is None:
-            said.append(f"{best} against {shown}: too few blocks")
+        effect = interleaved.compared(results, reference, best, len(wanted))
+        if effect is None:
+            sentences.append(f"{best} against {shown}: too few blocks")
             continue
-        verdict = "reached" if found.low > least else "missed" if found.high < least else "open"
-        measured = f"{found.ratio:.3f} ({interleaved.interval(found)})"
-        said.append(f"{best} against {shown}: {measured}, above {least:g}: **{verdict}**")
-    return said
+        verdict = "reached" if effect.low > least else "missed" if effect.high < least else "open"
+        measured = f"{effect.ratio:.3f} ({interleaved.interval(effect)})"
+        sentences.append(f"{best} against {shown}: {measured}, above {least:g}: **{verdict}**")
+    return sentences
 
 
 def _seen(results: Results, names: Sequence[str]) -> str:
@@ -167,9 +176,9 @@ def _seen(results: Results, names: Sequence[str]) -> str:
     for name in names:
         lines = results.of("sample", entry=name)
         if lines:
-            seen, variables = lines[-1]["seen"], lines[-1]["variables"]
+            observed, variables = lines[-1]["seen"], lines[-1]["variables"]
             shown = " ".join(f"{key}={value}" for key, value in variables.items() if key != "LD_PRELOAD")
-            rows.append([name, str(seen["runtime"]), str(seen["allocator"]), f"`{shown}`" if shown else ""])
+            rows.append([name, str(observed["runtime"]), str(observed["allocator"]), f"`{shown}`" if shown else ""])
     return page.table(("way", "OpenMP runtime", "allocator", "variables that it was given"), rows)
 
 

@@ -37,14 +37,14 @@ def parser(name: str, description: str | None, without: str = "the latest") -> a
     return made
 
 
-def latest(suffix: str, what: str, target: str) -> Path:
+def latest(suffix: str, subject: str, target: str) -> Path:
     """The latest folder of results whose name ends in ``suffix``.
 
-    Raises InputError where there is none: ``what`` the run would be of, and the ``target`` of make that measures it.
+    Raises InputError where there is none: ``subject`` the run would be of, and the ``target`` of make that measures it.
     """
     folders = sorted(measuring.RESULTS.glob(f"*-{suffix}"))
     if not folders:
-        raise ScriptError(f"{measuring.RESULTS}: has no run of {what} yet; make one with: make {target}")
+        raise ScriptError(f"{measuring.RESULTS}: has no run of {subject} yet; make one with: make {target}")
     return folders[-1]
 
 
@@ -87,9 +87,9 @@ def shown(name: str, alternative: str) -> str:
     )
 
 
-def write(path: Path, parts: Sequence[str], picture: Picture, result: Result, alternative: str) -> None:
+def write(path: Path, page_parts: Sequence[str], picture: Picture, result: Result, alternative: str) -> None:
     """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
-    page.write(path, parts)
+    page.write(path, page_parts)
     draw(path.with_suffix(""), picture, result, alternative)
 
 

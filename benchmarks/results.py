@@ -29,10 +29,10 @@ class Results:
             self.append("settings", **settings)
 
     def _read(self, settings: Line) -> None:
-        found = self.path.read_bytes()
-        whole = found.rpartition(b"\n")[0]  # a kill may have left half a line
+        content = self.path.read_bytes()
+        complete_lines = content.rpartition(b"\n")[0]  # a kill may have left half a line
         try:
-            self.lines = [json.loads(line) for line in whole.splitlines()]
+            self.lines = [json.loads(line) for line in complete_lines.splitlines()]
             before = {key: self.lines[0][key] for key in settings} if self.lines else {}
         except (ValueError, KeyError, TypeError):
             raise ScriptError(f"{self.path}: is not what this benchmark writes; give another file") from None
@@ -43,8 +43,8 @@ class Results:
                     f"{self.path}: was measured with {_difference(key, value, now[key])}; "
                     "move the file away, or give another with --results"
                 )
-        if self.lines and not found.endswith(b"\n"):
-            self.path.write_bytes(whole + b"\n")
+        if self.lines and not content.endswith(b"\n"):
+            self.path.write_bytes(complete_lines + b"\n")
 
     def append(self, kind: str, **fields: Any) -> None:
         """Write one line, with the time (seconds since 1970)."""

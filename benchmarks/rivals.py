@@ -44,12 +44,12 @@ class Cell:
 def percentages(text: str) -> list[float]:
     """``0,3`` as [0.0, 3.0]."""
     try:
-        found = [float(part) for part in text.split(",")]
+        percents = [float(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if not found or not all(0 <= one <= 100 for one in found):
+        percents = []
+    if not percents or not all(0 <= percent <= 100 for percent in percents):
         raise argparse.ArgumentTypeError(f"'{text}' are not percentages from 0 to 100; write for example 0,3")
-    return found
+    return percents
 
 
 def cells(trials: int, neighbours: Sequence[str], truths: Sequence[float], seed: int) -> Iterator[Cell]:
@@ -107,8 +107,8 @@ def main() -> int:
                 processes.submit(_measure, share, settings, arguments, cpu)
                 for share, cpu in zip(shares, sorted(os.sched_getaffinity(0)), strict=False)
             ]
-            for one in measuring:
-                one.result()
+            for future in measuring:
+                future.result()
     results = Results(arguments.results, settings)
     wanted = {tuple(asdict(cell).values()) for cell in planned}
     measured = [line for line in results.of("trial") if tuple(line[key] for key in Cell.__annotations__) in wanted]
@@ -142,8 +142,8 @@ def _look(results: Results, where: str, cpu: int | None, arguments: argparse.Nam
 
 
 def _try(results: Results, cell: Cell, cpu: int | None, arguments: argparse.Namespace) -> None:
-    seen = results.of("look", neighbour=cell.neighbour, cpu=cpu)[0]
-    cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
+    reading = results.of("look", neighbour=cell.neighbour, cpu=cpu)[0]
+    cost = tools.Cost(reading["run_s"], reading["pyperf_process_s"])
     # the same times of the neighbour for each tool: none is to have the bad luck
     noise = _noise(cell.neighbour, f"{arguments.seed}:{cell.trial}:{cell.truth}", arguments.budget)
     with noise:
@@ -152,8 +152,10 @@ def _try(results: Results, cell: Cell, cpu: int | None, arguments: argparse.Name
 
 
 def _told(line: Line) -> str:
-    said = line["failure"] or "; ".join(f"{one['name']}: {one['verdict']}" for one in line["readings"])
-    return f"neighbour {line['neighbour']}, {line['truth']:g}% more work, {line['seconds']:.1f} s: {said}"
+    outcome_text = line["failure"] or "; ".join(
+        f"{reading['name']}: {reading['verdict']}" for reading in line["readings"]
+    )
+    return f"neighbour {line['neighbour']}, {line['truth']:g}% more work, {line['seconds']:.1f} s: {outcome_text}"
 
 
 @dataclass(frozen=True)
@@ -175,15 +177,15 @@ class Row:
 
 def rows(measured: Sequence[Line]) -> list[Row]:
     """One row for each reading of each tool, of trials in one scenario with one truth. Failed trials are left out."""
-    found: dict[str, Row] = {}
+    by_name: dict[str, Row] = {}
     for tool in tools.TOOLS:
         for line in measured:
-            for one in line["readings"] if line["tool"] == tool else ():
-                row = found.setdefault(one["name"], Row(one["name"], [], [], []))
-                row.outcomes.append(outcome(one["verdict"], line["truth"]))
+            for reading in line["readings"] if line["tool"] == tool else ():
+                row = by_name.setdefault(reading["name"], Row(reading["name"], [], [], []))
+                row.outcomes.append(outcome(reading["verdict"], line["truth"]))
                 row.seconds.append(line["seconds"])
-                row.widths.append(_half_width(one["low"], one["high"]))
-    return list(found.values())
+                row.widths.append(_half_width(reading["low"], reading["high"]))
+    return list(by_name.values())
 
 
 def _half_width(low: float | None, high: float | None) -> float:
@@ -197,7 +199,7 @@ def shown_width(width: float) -> str:
 def _page(measured: Sequence[Line], results: Results, arguments: argparse.Namespace) -> list[str]:
     settings = results.lines[0]
     versions = settings["versions"]
-    parts = [
+    page_parts = [
         page.heading("Beside hyperfine and pyperf", QUESTION, measured, settings["machine"]),
         HOW.format(
             budget=arguments.budget, on=neighbour.ON_S, off=neighbour.OFF_S,
@@ -206,15 +208,15 @@ def _page(measured: Sequence[Line], results: Results, arguments: argparse.Namesp
         ),
         _runs(results),
     ]  # fmt: skip
-    parts += ["## All together", _overall(measured)]
+    page_parts += ["## All together", _overall(measured)]
     for where in SCENARIOS:
         for truth in sorted({line["truth"] for line in measured if line["neighbour"] == where}):
             here = [line for line in measured if line["neighbour"] == where and line["truth"] == truth]
-            parts += _section(where, truth, rows(here))
+            page_parts += _section(where, truth, rows(here))
     failures = [line for line in measured if line["failure"]]
     if failures:
-        parts += ["## Trials that failed", "\n".join(f"- {_told(line)}" for line in failures)]
-    return [*parts, f"Every trial with its times is a line of `{results.path.name}`, which the command writes."]
+        page_parts += ["## Trials that failed", "\n".join(f"- {_told(line)}" for line in failures)]
+    return [*page_parts, f"Every trial with its times is a line of `{results.path.name}`, which the command writes."]
 
 
 QUESTION = (
@@ -253,16 +255,16 @@ def _at_once(number: int) -> str:
 
 def _runs(results: Results) -> str:
     budget_s = results.lines[0]["budget_s"]
-    said = []
-    for seen in results.of("look"):
-        cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
-        where = "" if seen["cpu"] is None else f" on CPU {seen['cpu']}"
-        said.append(
-            f"With {SCENARIOS[seen['neighbour']]}{where}, one run took {seen['run_s']:.3f} s, so for each command "
-            f"hyperfine makes {cost.hyperfine_runs(budget_s)} runs and pyperf starts {cost.pyperf_processes(budget_s)} "
-            f"processes of {tools.PYPERF_VALUES} values."
+    sentences = []
+    for reading in results.of("look"):
+        cost = tools.Cost(reading["run_s"], reading["pyperf_process_s"])
+        where = "" if reading["cpu"] is None else f" on CPU {reading['cpu']}"
+        sentences.append(
+            f"With {SCENARIOS[reading['neighbour']]}{where}, one run took {reading['run_s']:.3f} s, so for each "
+            f"command hyperfine makes {cost.hyperfine_runs(budget_s)} runs and pyperf starts "
+            f"{cost.pyperf_processes(budget_s)} processes of {tools.PYPERF_VALUES} values."
         )
-    return "\n".join(said)
+    return "\n".join(sentences)
 
 
 def _overall(measured: Sequence[Line]) -> str:
@@ -277,12 +279,12 @@ def _overall(measured: Sequence[Line]) -> str:
     return page.table(header, lines, numbers_from=1)
 
 
-def _section(where: str, truth: float, found: Sequence[Row]) -> list[str]:
+def _section(where: str, truth: float, tool_rows: Sequence[Row]) -> list[str]:
     title = f"## {SCENARIOS[where].capitalize()}, {f'{truth:g}% more work' if truth else 'the same work'}"
     third = ("found", "missed") if truth else ("difference excluded",)
     header = ["tool", "wrong verdicts (95% interval)", *third, "width", "mean time used"]
     lines = []
-    for row in found:
+    for row in tool_rows:
         trials = len(row.outcomes)
         if truth:
             shown = [f"{row.count(FOUND)} of {trials}", str(row.count(MISSED))]
@@ -290,19 +292,19 @@ def _section(where: str, truth: float, found: Sequence[Row]) -> list[str]:
             shown = [f"{row.count(EXCLUDED)} of {trials}" if row.name == "envkit" else "-"]
         used = f"{statistics.fmean(row.seconds):.1f} s"
         lines.append([row.name, page.share(row.count(WRONG), trials), *shown, shown_width(row.width), used])
-    return [title, page.table(header, lines, numbers_from=1), "\n".join(_against(found, truth))]
+    return [title, page.table(header, lines, numbers_from=1), "\n".join(_against(tool_rows, truth))]
 
 
-def _against(found: Sequence[Row], truth: float) -> list[str]:
+def _against(tool_rows: Sequence[Row], truth: float) -> list[str]:
     """Where the kit is behind, counted and not judged."""
-    ours = next((row for row in found if row.name == "envkit"), None)
+    ours = next((row for row in tool_rows if row.name == "envkit"), None)
     if ours is None:
         return []
     behind = []
-    for row in found:
-        wrong, right = row.count(WRONG), row.count(FOUND)
-        if wrong < ours.count(WRONG):
-            behind.append(f"{row.name} was wrong less often ({wrong} times, and the kit {ours.count(WRONG)})")
+    for row in tool_rows:
+        mistakes, right = row.count(WRONG), row.count(FOUND)
+        if mistakes < ours.count(WRONG):
+            behind.append(f"{row.name} was wrong less often ({mistakes} times, and the kit {ours.count(WRONG)})")
         if truth and right > ours.count(FOUND):
             behind.append(f"{row.name} found it more often ({right} times, and the kit {ours.count(FOUND)})")
         if row.width < ours.width:

@@ -74,15 +74,17 @@ def question(folder: Path, data: str, budget_s: float, cost: tools.Cost) -> tool
 
 
 def _try(results: Results, trial: int, tool: str, budget_s: float, data: str) -> None:
-    seen = results.of("look")[0]
-    cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
+    reading = results.of("look")[0]
+    cost = tools.Cost(reading["run_s"], reading["pyperf_process_s"])
     answer = tools.ask(tool, lambda folder: question(folder, data, budget_s, cost))
     results.append("trial", trial=trial, tool=tool, **answer)
 
 
 def _told(line: Line) -> str:
-    said = line["failure"] or "; ".join(f"{one['name']}: {one['verdict']} ({_shown(one)})" for one in line["readings"])
-    return f"{line['seconds']:.1f} s: {said}"
+    outcome_text = line["failure"] or "; ".join(
+        f"{reading['name']}: {reading['verdict']} ({_shown(reading)})" for reading in line["readings"]
+    )
+    return f"{line['seconds']:.1f} s: {outcome_text}"
 
 
 def _shown(reading: Line) -> str:
@@ -96,9 +98,13 @@ def _page(results: Results, trials: int) -> list[str]:
     answered = [{**line, "truth": 0.0} for line in lines if not line["failure"]]
     rows = []
     for row in rivals.rows(answered):
-        readings = [one for line in answered for one in line["readings"] if one["name"] == row.name]
-        middles = [(one["low"] * one["high"]) ** 0.5 for one in readings if None not in (one["low"], one["high"])]
-        faster = sum(one["verdict"] == Verdict.FASTER for one in readings)
+        readings = [reading for line in answered for reading in line["readings"] if reading["name"] == row.name]
+        middles = [
+            (reading["low"] * reading["high"]) ** 0.5
+            for reading in readings
+            if None not in (reading["low"], reading["high"])
+        ]
+        faster = sum(reading["verdict"] == Verdict.FASTER for reading in readings)
         rows.append([
             row.name, f"{faster} of {len(readings)}", f"{statistics.median(middles):.3f}" if middles else "-",
             f"{min(middles):.3f} to {max(middles):.3f}" if middles else "-", rivals.shown_width(row.width),
@@ -117,9 +123,10 @@ def _page(results: Results, trials: int) -> list[str]:
 
 def _every_trial(lines: Sequence[Line]) -> str:
     rows = [
-        [str(line["trial"] + 1), one["name"], one["verdict"], _shown(one)]
+        [str(line["trial"] + 1), reading["name"], reading["verdict"], _shown(reading)]
         for line in lines
-        for one in line["readings"] or [{"name": line["tool"], "verdict": line["failure"], "low": None, "high": None}]
+        for reading in line["readings"]
+        or [{"name": line["tool"], "verdict": line["failure"], "low": None, "high": None}]
     ]
     return page.table(("trial", "tool", "verdict", "interval"), rows)
 

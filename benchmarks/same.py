@@ -39,8 +39,8 @@ def main() -> int:
     for run in range(arguments.runs):
         if not results.of("run", run=run):
             begin = time.monotonic()
-            found = _calibrate(_folder(arguments.results, run), arguments)
-            results.append("run", run=run, duration_s=round(time.monotonic() - begin, 1), **found)
+            calibration = _calibrate(_folder(arguments.results, run), arguments)
+            results.append("run", run=run, duration_s=round(time.monotonic() - begin, 1), **calibration)
             print(f"{run + 1}/{arguments.runs}  {_told(results.lines[-1])}", flush=True)
     page.write(arguments.page, _page(results.of("run")[: arguments.runs], results))
     return 0
@@ -56,8 +56,8 @@ def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
         options = ["--resume", str(folder)]
     else:
         options = ["--budget", f"{arguments.budget:g}s", "--output", str(folder)]
-        options += script.given(arguments, "steps", "python", "data")
-    document = script.runner("plan", *options, what=str(folder))
+        options += script.option_words(arguments, "steps", "python", "data")
+    document = script.runner("plan", *options, purpose=str(folder))
     comparison = document["comparisons"][0]
     interval = comparison["speedup"] or dict.fromkeys(("ratio", "low", "high", "blocks"))
     return {
@@ -107,13 +107,16 @@ random order, with the same looks and the same interval as every `envkit bench`.
 
 def _floor(folders: Sequence[Path], budget_s: float) -> str:
     """How wide an interval is by the noise and the cost of the blocks of these records, if nothing else takes time."""
-    found = [conclude(read(folder)) for folder in folders if record.is_begun(folder)]
-    deviations = [one.comparisons[0].deviation for one in found if one.comparisons[0].deviation]
+    results = [conclude(read(folder)) for folder in folders if record.is_begun(folder)]
+    deviations = [result.comparisons[0].deviation for result in results if result.comparisons[0].deviation]
     if not deviations:
         return ""
-    deviation, block_s = statistics.median(deviations), statistics.median(one.seconds_per_block for one in found)
+    deviation, block_s = (
+        statistics.median(deviations),
+        statistics.median(result.seconds_per_block for result in results),
+    )
     fit = budget_s / block_s
-    steps = statistics.median(one.measured[0].step_s for one in found)
+    steps = statistics.median(result.measured[0].step_s for result in results)
     return FLOOR.format(
         steps=1000 * steps, deviation=deviation, block=block_s, budget=budget_s, fit=fit,
         floor=1.96 * deviation / math.sqrt(fit),
@@ -129,20 +132,20 @@ from, and why longer samples don't help."""
 
 
 def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:
-    known = [line for line in runs if line["ratio"] is not None]
-    wrong = sum(line["verdict"] in (Verdict.FASTER, Verdict.SLOWER) for line in runs)
-    counts = [("wrong verdicts (95% interval by Clopper and Pearson 1934)", page.share(wrong, len(runs)))]
-    if known:
-        covered = sum(line["low"] <= 1 <= line["high"] for line in known)
-        excluded = sum(line["verdict"].startswith("no difference larger") for line in known)
-        widths = [_half_width(line) for line in known]
+    known_runs = [line for line in runs if line["ratio"] is not None]
+    mistakes = sum(line["verdict"] in (Verdict.FASTER, Verdict.SLOWER) for line in runs)
+    counts = [("wrong verdicts (95% interval by Clopper and Pearson 1934)", page.share(mistakes, len(runs)))]
+    if known_runs:
+        covered = sum(line["low"] <= 1 <= line["high"] for line in known_runs)
+        excluded = sum(line["verdict"].startswith("no difference larger") for line in known_runs)
+        widths = [_half_width(line) for line in known_runs]
         counts += [
-            ("intervals that hold 1", page.share(covered, len(known))),
+            ("intervals that hold 1", page.share(covered, len(known_runs))),
             ("a difference larger than the margin excluded", f"{excluded} of {len(runs)}"),
             ("median half-width of the interval", f"±{statistics.median(widths):.1%}"),
         ]
-    if len(known) < len(runs):
-        counts.append(("runs too short for an interval", f"{len(runs) - len(known)} of {len(runs)}"))
+    if len(known_runs) < len(runs):
+        counts.append(("runs too short for an interval", f"{len(runs) - len(known_runs)} of {len(runs)}"))
     return counts
 
 

@@ -36,22 +36,22 @@ def parser(name: str, description: str, page_name: str = "") -> argparse.Argumen
     return made
 
 
-def given(arguments: argparse.Namespace, *names: str) -> list[str]:
+def option_words(arguments: argparse.Namespace, *names: str) -> list[str]:
     """Those of the options called ``names`` that were given, as words for a command of the runner."""
-    found = ((name, getattr(arguments, name)) for name in names)
-    return [word for name, value in found if value is not None for word in (f"--{name.replace('_', '-')}", str(value))]
+    values = ((name, getattr(arguments, name)) for name in names)
+    return [word for name, value in values if value is not None for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def runner(command: str, *options: object, what: str) -> dict[str, Any]:
-    """What a command of the runner prints as JSON. Raises InputError, with ``what`` it was for."""
+def runner(command: str, *options: object, purpose: str) -> dict[str, Any]:
+    """What a command of the runner prints as JSON. Raises InputError, with ``purpose`` it was for."""
     result = subprocess.run(
         [sys.executable, "-m", "envkit", command, *map(str, options), "--json"],
         cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if result.returncode != 0:
-        said = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
-        why = said[-1].removeprefix("envkit: ") if said else "it was not in effect"
-        raise ScriptError(f"{what}: envkit {command} ended with exit status {result.returncode}: {why}")
+        complaints = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
+        why = complaints[-1].removeprefix("envkit: ") if complaints else "it was not in effect"
+        raise ScriptError(f"{purpose}: envkit {command} ended with exit status {result.returncode}: {why}")
     document: dict[str, Any] = json.loads(result.stdout)
     return document
 

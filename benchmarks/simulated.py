@@ -176,30 +176,30 @@ def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MA
         stopped = number in fixed.looks[:-1] and precise_enough(simulated, fixed)
         if stopped:
             break
-    found = at_end(fixed, simulated.block_ratios(study.compared[0]), study.stopping.margin, stopped)
-    assert found is not None
-    return found, simulated
+    verdict = at_end(fixed, simulated.block_ratios(study.compared[0]), study.stopping.margin, stopped)
+    assert verdict is not None
+    return verdict, simulated
 
 
 def rates(noise: Noise, effect: float, runs: int, planned: int, with_bootstrap: bool = False) -> Rates:
     """Of ``runs`` runs with seeds of their own. The bootstrap's coverage takes most of the time, where it is wanted."""
     truth = 1 + effect
     outcomes = [run(noise, effect, seed, planned) for seed in range(runs)]
-    found = [one for one, _ in outcomes]
+    verdicts = [verdict for verdict, _ in outcomes]
     by_bootstrap = [_bootstrap_covers(simulated, truth) for _, simulated in outcomes] if with_bootstrap else None
     return Rates(
         runs,
-        covered=statistics.fmean(one.low <= truth <= one.high for one in found),
-        claimed=statistics.fmean(one.verdict in (Verdict.FASTER, Verdict.SLOWER) for one in found),
-        excluded=statistics.fmean(effect > MARGIN and one.verdict == Verdict.EQUIVALENT for one in found),
-        blocks=statistics.fmean(one.blocks for one in found),
+        covered=statistics.fmean(verdict.low <= truth <= verdict.high for verdict in verdicts),
+        claimed=statistics.fmean(verdict.verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in verdicts),
+        excluded=statistics.fmean(effect > MARGIN and verdict.verdict == Verdict.EQUIVALENT for verdict in verdicts),
+        blocks=statistics.fmean(verdict.blocks for verdict in verdicts),
         bootstrap_covered=statistics.fmean(by_bootstrap) if by_bootstrap else None,
     )
 
 
 def _bootstrap_covers(simulated: Run, truth: float) -> bool:
-    found = bootstrap(*(simulated.timed_steps(arm) for arm in _plan(0).arms))
-    return found is not None and found.low <= truth <= found.high
+    interval = bootstrap(*(simulated.timed_steps(arm) for arm in _plan(0).arms))
+    return interval is not None and interval.low <= truth <= interval.high
 
 
 def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
@@ -207,7 +207,7 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
 
     Each run's number of blocks comes from a pilot of its own, as ``envkit plan`` does it.
     """
-    found = []
+    detected = []
     named = []
     for seed in range(runs):
         study = _plan(seed)
@@ -215,8 +215,8 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
         pilot = Run(study, tuple(sample for block in _blocks(drawn, difference, study) for sample in block))
         deviation = statistics.stdev(pilot.block_ratios(study.compared[0]))
         named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
-        found.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
-    return sum(found) / runs, statistics.median(named)
+        detected.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
+    return sum(detected) / runs, statistics.median(named)
 
 
 def _percent(share: float) -> str:
@@ -227,17 +227,17 @@ def _coverage(planned: int, name: str, runs: int) -> list[list[str]]:
     """The rows of one kind of noise, in which everything is the same but the effect."""
     rows = []
     for effect in EFFECTS:
-        seen = rates(NOISES[name], effect, runs, planned, with_bootstrap=True)
-        print(f"{planned} blocks, {name}, {effect:.0%}: {seen}", file=sys.stderr, flush=True)
-        shares = (seen.covered, seen.claimed, seen.excluded, seen.bootstrap_covered or 0)
-        rows.append([name, f"{effect:.0%}", *map(_percent, shares), f"{seen.blocks:.1f}"])
+        shares_of = rates(NOISES[name], effect, runs, planned, with_bootstrap=True)
+        print(f"{planned} blocks, {name}, {effect:.0%}: {shares_of}", file=sys.stderr, flush=True)
+        shares = (shares_of.covered, shares_of.claimed, shares_of.excluded, shares_of.bootstrap_covered or 0)
+        rows.append([name, f"{effect:.0%}", *map(_percent, shares), f"{shares_of.blocks:.1f}"])
     return rows
 
 
 def _power(name: str, difference: float, runs: int) -> list[str]:
-    found, named = power(NOISES[name], difference, runs)
-    print(f"{name}, to find {difference:.0%}: {found}, {named} blocks", file=sys.stderr, flush=True)
-    return [name, f"{difference:.0%}", f"{named:.0f}", _percent(found)]
+    detected, named = power(NOISES[name], difference, runs)
+    print(f"{name}, to find {difference:.0%}: {detected}, {named} blocks", file=sys.stderr, flush=True)
+    return [name, f"{difference:.0%}", f"{named:.0f}", _percent(detected)]
 
 
 def _options() -> argparse.Namespace:
@@ -251,7 +251,7 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     options = _options()
     error = math.sqrt(ERROR_RATE * (1 - ERROR_RATE) / options.runs)
-    parts = [
+    page_parts = [
         page.heading("Are the intervals and verdicts right?", __doc__ or "", [{"time": time.time()}], page.machine()),
         f"Each line is {options.runs:,} simulated runs; by chance alone a share of 5% or 95% is off by up to "
         f"{2 * error:.1%} (two standard deviations).\n\n{ABOUT}",
@@ -268,14 +268,16 @@ def main() -> int:
         ]
         for planned in PLANNED:
             rows = [row for of_noise in lines[planned] for row in of_noise.result()]
-            parts += [f"## Runs of at most {planned} blocks", page.table(COVERAGE, rows, 2)]
+            page_parts += [f"## Runs of at most {planned} blocks", page.table(COVERAGE, rows, 2)]
         promise = f"promises that the blocks it names find the difference {POWER:.0%} of the time"
-        parts += [
+        page_parts += [
             "## What `envkit plan` promises",
             f"It looks at {PILOT_BLOCKS} blocks and {promise}. Each run has a pilot of its own.",
-            page.table(("noise", "to find", "blocks named (median)", "found"), [one.result() for one in powers], 2),
+            page.table(
+                ("noise", "to find", "blocks named (median)", "found"), [future.result() for future in powers], 2
+            ),
         ]
-    page.write(options.page, parts)
+    page.write(options.page, page_parts)
     return 0
 
 

@@ -69,17 +69,20 @@ def main() -> int:
     if arguments.tuned in (BASELINE, BOOK):
         raise ScriptError(f"--tuned {arguments.tuned}: is measured anyway; name another profile, or leave it out")
     profiles = [profile.load(name) for name in (BASELINE, BOOK, arguments.tuned)]
-    compared = pairs([name for name, _ in named], [one.name for one in profiles], _on)
+    compared = pairs([name for name, _ in named], [loaded_profile.name for loaded_profile in profiles], _on)
     interleaved.require_blocks(arguments.blocks, len(compared))
     bench = Bench(arguments)
-    stacks = [_stack(bench, name, python, [one.prefix[0] for one in profiles if one.prefix]) for name, python in named]
-    entries = [_entry(stack, one) for stack in stacks for one in profiles]
+    stacks = [
+        _stack(bench, name, python, [loaded_profile.prefix[0] for loaded_profile in profiles if loaded_profile.prefix])
+        for name, python in named
+    ]
+    entries = [_entry(stack, loaded_profile) for stack in stacks for loaded_profile in profiles]
     settings = bench.settings(entries, stacks[0].inspection)
     results = Results(arguments.results, {**settings, "stacks": [[stack.name, *_about(stack)[1:]] for stack in stacks]})
     interleaved.measure(bench, results, entries)
     for stack in stacks:
         interleaved.require_samples(results, _on(BASELINE, stack.name))
-    page.write(arguments.page, _page(results, stacks, [one.name for one in profiles]))
+    page.write(arguments.page, _page(results, stacks, [loaded_profile.name for loaded_profile in profiles]))
     return FAILED if results.of("failure") else MEASURED
 
 
@@ -93,10 +96,10 @@ def _named(text: str) -> tuple[str, str]:
 def _made() -> list[tuple[str, str]]:
     """The stacks that are there, the book's first; with the project's own Python where there are not two."""
     made = [(name, PROJECT / f".venv-{name}") for name in STACKS]
-    found = [(name, folder / "bin/python") for name, folder in made if (folder / ".locked").exists()]
-    if len(found) < 2:
-        found.append(("project", Path(sys.executable)))
-    return [(name, str(python)) for name, python in found]
+    stacks = [(name, folder / "bin/python") for name, folder in made if (folder / ".locked").exists()]
+    if len(stacks) < 2:
+        stacks.append(("project", Path(sys.executable)))
+    return [(name, str(python)) for name, python in stacks]
 
 
 def _stack(bench: Bench, name: str, python: str, commands: Sequence[str]) -> Stack:
@@ -116,32 +119,32 @@ def _entry(stack: Stack, loaded: Profile) -> Entry:
 
 
 def _page(results: Results, stacks: Sequence[Stack], settings: Sequence[str]) -> list[str]:
-    found = Grouped(results, [stack.name for stack in stacks], settings, _on)
-    across = [[*row, found.losses(found.across(*row[:2]))] for row in found.rows_across()]
+    grouped = Grouped(results, [stack.name for stack in stacks], settings, _on)
+    across = [[*row, grouped.losses(grouped.across(*row[:2]))] for row in grouped.rows_across()]
     return [
-        *found.opening("Three variables, three years of PyTorch", (__doc__ or "").strip()),
+        *grouped.opening("Three variables, three years of PyTorch", (__doc__ or "").strip()),
         "## In short",
-        _in_short(found, stacks),
+        _in_short(grouped, stacks),
         "## The stacks",
         page.table(("stack", "PyTorch", "built for", "Intel's OpenMP", "Python"), [_about(stack) for stack in stacks]),
         _kinds(stacks),
         "## What settings give on each stack",
         page.table(("stack", "settings", "samples", "ms/step", f"against {BASELINE} there", "interval"),
-                   found.rows_within(), 2),
+                   grouped.rows_within(), 2),
         f"## What a stack gives, against {stacks[0].name} with the same settings",
         page.table(("settings", "stack", "ratio", "interval", "largest difference of a loss"), across, 2),
-        *found.closing(),
+        *grouped.closing(),
     ]  # fmt: skip
 
 
-def _in_short(found: Grouped, stacks: Sequence[Stack]) -> str:
+def _in_short(grouped: Grouped, stacks: Sequence[Stack]) -> str:
     first, last = stacks[0], stacks[-1]
-    baseline, book, tuned = found.settings
+    baseline, book, tuned = grouped.settings
     return (
         f"With PyTorch {first.torch} the book's three variables made it "
-        f"{found.times(found.within(book, first.name))}; with nothing set, PyTorch {last.torch} is "
-        f"{found.times(found.across(baseline, last.name))}; and there {tuned} makes it "
-        f"{found.times(found.within(tuned, last.name))}."
+        f"{grouped.times(grouped.within(book, first.name))}; with nothing set, PyTorch {last.torch} is "
+        f"{grouped.times(grouped.across(baseline, last.name))}; and there {tuned} makes it "
+        f"{grouped.times(grouped.within(tuned, last.name))}."
     )
 
 

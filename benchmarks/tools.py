@@ -66,8 +66,8 @@ class Cost:
 
     def pyperf_processes(self, budget_s: float) -> int:
         """Processes for each of the two commands."""
-        one = self.pyperf_process_s + (PYPERF_WARMUPS + PYPERF_VALUES) * self.run_s
-        return max(2, round(budget_s / 2 / one))
+        process_s = self.pyperf_process_s + (PYPERF_WARMUPS + PYPERF_VALUES) * self.run_s
+        return max(2, round(budget_s / 2 / process_s))
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def require() -> None:
 def versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    said = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True).stdout
-    return {"hyperfine": said.split()[-1], "pyperf": version("pyperf")}
+    printed = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True).stdout
+    return {"hyperfine": printed.split()[-1], "pyperf": version("pyperf")}
 
 
 def look(folder: Path, seconds: float, command: list[str]) -> Cost:
@@ -147,8 +147,10 @@ def look(folder: Path, seconds: float, command: list[str]) -> Cost:
     run_s = (time.monotonic() - begin) / runs
     begin = time.monotonic()
     _pyperf_command(folder / "look.json", command, 1, patience_s(seconds))
-    whole = time.monotonic() - begin
-    return Cost(run_s, max(0.0, whole - (PYPERF_WARMUPS + PYPERF_VALUES) * fmean(_pyperf_values(folder / "look.json"))))
+    elapsed_s = time.monotonic() - begin
+    return Cost(
+        run_s, max(0.0, elapsed_s - (PYPERF_WARMUPS + PYPERF_VALUES) * fmean(_pyperf_values(folder / "look.json")))
+    )
 
 
 def more_work(folder: Path, extra: float, budget_s: float, cost: Cost) -> Question:
@@ -182,14 +184,14 @@ def envkit(question: Question) -> Answer:
     document = json.loads(printed)
     if document["longer_than_budget"]:  # others answer within the budget
         return Answer([Reading("envkit", TOO_SHORT, None, None)], [[], []])
-    found = document["comparisons"][0]
-    interval = found["speedup"] or {"low": None, "high": None}
+    comparison = document["comparisons"][0]
+    interval = comparison["speedup"] or {"low": None, "high": None}
     events = [json.loads(line) for line in (record / FILE_NAME).read_text().splitlines()]
     times = [
         [event["seconds"] for event in events if event["event"] == "sample" and event["arm"] == arm]
-        for arm in (document["reference"], found["arm"])
+        for arm in (document["reference"], comparison["arm"])
     ]
-    return Answer([Reading("envkit", found["verdict"], interval["low"], interval["high"])], times)
+    return Answer([Reading("envkit", comparison["verdict"], interval["low"], interval["high"])], times)
 
 
 def hyperfine(question: Question) -> Answer:
@@ -229,18 +231,18 @@ def pyperf(question: Question) -> Answer:
     paths = [question.folder / "first.json", question.folder / "second.json"]
     for path, argv in zip(paths, (question.first, question.second), strict=True):
         _pyperf_command(path, argv, processes, patience_s(question.budget_s))
-    said = _run([sys.executable, "-m", "pyperf", "compare_to", *map(str, paths)], question)
+    printed = _run([sys.executable, "-m", "pyperf", "compare_to", *map(str, paths)], question)
     times = [_pyperf_values(path) for path in paths]
-    return Answer([Reading("pyperf", pyperf_verdict(said), *t_interval(*times))], times)
+    return Answer([Reading("pyperf", pyperf_verdict(printed), *t_interval(*times))], times)
 
 
-def pyperf_verdict(said: str) -> Verdict:
+def pyperf_verdict(printed: str) -> Verdict:
     """What ``compare_to`` says of the second file."""
-    if re.search(r"not significant|no change", said, re.IGNORECASE):
+    if re.search(r"not significant|no change", printed, re.IGNORECASE):
         return Verdict.NOT_FOUND
-    match = re.search(r"\d+\.\d+x (faster|slower)", said)
+    match = re.search(r"\d+\.\d+x (faster|slower)", printed)
     if match is None:
-        raise ToolFailed(f"pyperf compare_to printed {said.strip()!r}")
+        raise ToolFailed(f"pyperf compare_to printed {printed.strip()!r}")
     return Verdict(match.group(1))
 
 
@@ -291,8 +293,8 @@ def _checked(argv: list[str], timeout_s: float, variables: dict[str, str]) -> st
     except subprocess.TimeoutExpired:
         raise ToolFailed(f"{argv[0]} did not end within {timeout_s:g} s") from None
     if result.returncode != 0:
-        said = (result.stderr.strip() or result.stdout.strip()).splitlines()[-1:] or ["nothing"]
-        raise ToolFailed(f"{shlex.join(argv[:5])} … ended with exit status {result.returncode}: {said[0]}")
+        last_lines = (result.stderr.strip() or result.stdout.strip()).splitlines()[-1:] or ["nothing"]
+        raise ToolFailed(f"{shlex.join(argv[:5])} … ended with exit status {result.returncode}: {last_lines[0]}")
     return result.stdout
 
 
@@ -304,7 +306,7 @@ def ask(tool: str, question: Callable[[Path], Question]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
         begin = time.monotonic()
         try:
-            said = {"failure": None, **asdict(TOOLS[tool](question(Path(folder))))}
+            answer = {"failure": None, **asdict(TOOLS[tool](question(Path(folder))))}
         except ToolFailed as error:
-            said = {"failure": str(error), "readings": [], "times": []}
-        return {"seconds": round(time.monotonic() - begin, 2), **said}
+            answer = {"failure": str(error), "readings": [], "times": []}
+        return {"seconds": round(time.monotonic() - begin, 2), **answer}

@@ -102,21 +102,28 @@ def _runner(*argv: object, folder: Path, command: str, arguments: argparse.Names
     if record.is_begun(folder):
         options = ["--resume", folder]
     else:
-        options = [*argv, "--output", folder, *script.given(arguments, "steps", "warmup_steps", "data", "python")]
-    return script.runner(command, *options, what=str(folder))
+        options = [
+            *argv,
+            "--output",
+            folder,
+            *script.option_words(arguments, "steps", "warmup_steps", "data", "python"),
+        ]
+    return script.runner(command, *options, purpose=str(folder))
 
 
 def _grid(folder: Path, arguments: argparse.Namespace) -> Line:
     options = ("--space", arguments.space, "--exhaustive", "--blocks", arguments.grid_blocks)
-    found = _runner(*options, folder=folder, command="tune", arguments=arguments)
-    best = found["candidates"][0]
-    _told(f"grid: {len(found['candidates'])} candidates, {found['search_s']:.0f} s; the best {best['title']}")
+    document = _runner(*options, folder=folder, command="tune", arguments=arguments)
+    best = document["candidates"][0]
+    _told(f"grid: {len(document['candidates'])} candidates, {document['search_s']:.0f} s; the best {best['title']}")
     return {
-        "seconds": found["search_s"],
-        "candidates": len(found["candidates"]),
-        "failed": len(found["failed"]),
-        "top": [{"title": one["title"], "choice": one["choice"]} for one in found["candidates"][:TOP]],
-        "ranking": [[one["title"], round(one["speedup"], 4)] for one in found["candidates"]],
+        "seconds": document["search_s"],
+        "candidates": len(document["candidates"]),
+        "failed": len(document["failed"]),
+        "top": [
+            {"title": candidate["title"], "choice": candidate["choice"]} for candidate in document["candidates"][:TOP]
+        ],
+        "ranking": [[candidate["title"], round(candidate["speedup"], 4)] for candidate in document["candidates"]],
     }
 
 
@@ -124,14 +131,14 @@ def _search(folder: Path, seed: int, budget_s: float, arguments: argparse.Namesp
     written = folder / f"search-{seed}.yaml"
     options = ("--space", arguments.space, "--budget", f"{budget_s:.0f}s", "--seed", seed, "--profile", written,
                "--space-only")  # fmt: skip
-    found = _runner(*options, folder=folder / f"search-{seed}", command="tune", arguments=arguments)
+    document = _runner(*options, folder=folder / f"search-{seed}", command="tune", arguments=arguments)
     events = record.read(folder / f"search-{seed}/{record.CONFIRMATION}")
-    seconds = found["search_s"] + sum(event.get("worker_seconds", 0.0) for event in events)
+    seconds = document["search_s"] + sum(event.get("worker_seconds", 0.0) for event in events)
     loaded = profile.load(str(written))
-    _told(f"search {seed}: {len(found['candidates'])} candidates, {seconds:.0f} s; {loaded.title}")
+    _told(f"search {seed}: {len(document['candidates'])} candidates, {seconds:.0f} s; {loaded.title}")
     return {
-        "seconds": round(seconds, 1), "search_s": found["search_s"], "candidates": len(found["candidates"]),
-        "found": loaded.title.partition(": ")[2], "won": found["best"], "budget_s": round(budget_s, 1),
+        "seconds": round(seconds, 1), "search_s": document["search_s"], "candidates": len(document["candidates"]),
+        "found": loaded.title.partition(": ")[2], "won": document["best"], "budget_s": round(budget_s, 1),
     }  # fmt: skip
 
 
@@ -141,8 +148,8 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     ``arms`` has each against the baseline, then each search's against the best one of the grid, the ``optimum``.
     """
     grid = [f"grid-{place}" for place in range(1, len(top) + 1)]
-    for name, one in zip(grid, top, strict=True):
-        _write(folder, one["choice"], folder / f"{name}.yaml")
+    for name, candidate in zip(grid, top, strict=True):
+        _write(folder, candidate["choice"], folder / f"{name}.yaml")
     searches = [f"search-{seed}" for seed in range(1, arguments.searches + 1)]
     files = [folder / f"{name}.yaml" for name in (*grid, *searches)]
     options = (*files, "--blocks", arguments.side_blocks, "--timeout", f"{TIMEOUT_S:g}s", "--seed", 1)
@@ -155,11 +162,11 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     optimum = max(grid, key=lambda name: of_grid[name]["ratio"])
     _told(f"{optimum}, the best of the grid: {page.interval(of_grid[optimum])} of the baseline")
     against = {name: _compared(run, optimum, name, comparisons) for name in searches}
-    for name, found in against.items():
-        _told(f"{name}: {page.interval(found)} of {optimum}: {_verdict(found)}")
-    hit, blocks = len(interference_by_block(run.samples())), max(one["blocks"] for one in of_grid.values())
-    found = {"optimum": optimum, "grid": of_grid, "searches": against}
-    return {**found, "blocks_with_interference": hit, "of": blocks}
+    for name, effect in against.items():
+        _told(f"{name}: {page.interval(effect)} of {optimum}: {_verdict(effect)}")
+    hit, blocks = len(interference_by_block(run.samples())), max(effect["blocks"] for effect in of_grid.values())
+    effect = {"optimum": optimum, "grid": of_grid, "searches": against}
+    return {**effect, "blocks_with_interference": hit, "of": blocks}
 
 
 def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
@@ -174,14 +181,14 @@ def _compared(run: Run, reference: str, name: str, comparisons: int) -> Line:
     study = run.study
     ratios = run.block_ratios(study.arm(name), reference=study.arm(reference))
     fixed = run.design or design(len(ratios), comparisons)
-    found = at_end(replace(fixed, comparisons=comparisons), ratios, study.stopping.margin, stopped_early=False)
-    assert found is not None, "there are enough blocks, as was seen at the start"
-    return {"ratio": found.ratio, "low": found.low, "high": found.high, "blocks": found.blocks}
+    effect = at_end(replace(fixed, comparisons=comparisons), ratios, study.stopping.margin, stopped_early=False)
+    assert effect is not None, "there are enough blocks, as was seen at the start"
+    return {"ratio": effect.ratio, "low": effect.low, "high": effect.high, "blocks": effect.blocks}
 
 
-def _verdict(found: Line) -> str:
+def _verdict(effect: Line) -> str:
     """Whether a search's profile is within 3% of the optimum, by its whole interval."""
-    return MET if found["low"] >= CLOSE else MISSED if found["high"] < CLOSE else OPEN
+    return MET if effect["low"] >= CLOSE else MISSED if effect["high"] < CLOSE else OPEN
 
 
 def _told(text: str) -> None:
@@ -191,10 +198,10 @@ def _told(text: str) -> None:
 def _page(results: Results) -> list[str]:
     settings, grid, side = results.lines[0], results.of("grid")[0], results.of("side")[0]
     searches = results.of("search")
-    titles = {f"grid-{place}": one["title"] for place, one in enumerate(grid["top"], 1)}
+    titles = {f"grid-{place}": candidate["title"] for place, candidate in enumerate(grid["top"], 1)}
     shown = {**settings, "space": Path(settings["space"]).stem}
     optimum = side["optimum"]
-    verdicts = Counter(_verdict(found) for found in side["searches"].values())
+    verdicts = Counter(_verdict(effect) for effect in side["searches"].values())
     counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (MET, OPEN, MISSED))
     return [
         page.heading("The tuner against a whole grid", QUESTION, results.lines, settings["machine"]),
@@ -208,7 +215,7 @@ def _page(results: Results) -> list[str]:
         f"{side['blocks_with_interference']} of the {side['of']} blocks of this run were disturbed from outside.",
         page.table(
             ("candidate", "times the baseline's speed"),
-            [[titles[name], page.interval(found)] for name, found in side["grid"].items()],
+            [[titles[name], page.interval(effect)] for name, effect in side["grid"].items()],
             numbers_from=1,
         ),
         "## The grid, candidate by candidate",
@@ -224,9 +231,9 @@ def _found(searches: Sequence[Line], grid: Line, against: Mapping[str, Line], op
               "what it found")  # fmt: skip
     rows = [["the whole grid", str(grid["candidates"]), f"{grid['seconds']:.0f} s", "100%", "1", "", optimum]]
     for line in searches:
-        found = against[f"search-{line['seed']}"]
+        effect = against[f"search-{line['seed']}"]
         effort = [str(line["candidates"]), f"{line['seconds']:.0f} s", f"{line['seconds'] / grid['seconds']:.0%}"]
-        rows.append([f"search, seed {line['seed']}", *effort, page.interval(found), _verdict(found), line["found"]])
+        rows.append([f"search, seed {line['seed']}", *effort, page.interval(effect), _verdict(effect), line["found"]])
     return page.table(header, rows, numbers_from=1)
 
 

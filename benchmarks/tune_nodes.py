@@ -240,8 +240,8 @@ def _outcome(all_nodes: Sequence[Node], space: Space, truth: Truth) -> Outcome:
     blocks = max(all_nodes[0].least_blocks, int((budget_s - searched_s) / (2 * TRIAL_S + confirm.REFERENCE_KERNEL_S)))
     blocks = min(confirm.MOST_BLOCKS, blocks)
     ratios = [node.confirm(choice, blocks) for node in all_nodes]
-    found = across_nodes(ratios, ERROR_RATE, MARGIN)
-    assert found is not None, "each node has blocks"
+    effect = across_nodes(ratios, ERROR_RATE, MARGIN)
+    assert effect is not None, "each node has blocks"
     trials = [event for node in all_nodes for event in node.events if event["event"] == TRIAL]
     claimed = [event["number"] for node in all_nodes for event in node.events if event["event"] == "candidate"]
     lost = {*claimed} - {*together.entries}
@@ -253,8 +253,8 @@ def _outcome(all_nodes: Sequence[Node], space: Space, truth: Truth) -> Outcome:
         baseline=sum(event["candidate"] == BASELINE for event in trials) / count_of,
         idle=1 - statistics.fmean(spent_s) / searched_s,
         missed=best_of(space, truth) - truth(choice),
-        faster=found.speedup.verdict == Verdict.FASTER,
-        covered=found.speedup.low <= math.exp(truth(choice)) <= found.speedup.high,
+        faster=effect.speedup.verdict == Verdict.FASTER,
+        covered=effect.speedup.low <= math.exp(truth(choice)) <= effect.speedup.high,
     )
 
 
@@ -276,27 +276,27 @@ def misses(nodes: int, differ: float) -> int:
     """Of so many confirmations, how many intervals do not hold the truth; nodes differ by ``differ``."""
     chance = numpy.random.default_rng(nodes)
     blocks = max(confirm.LEAST_OF_NODE, math.ceil(confirm.least_blocks(2) / nodes))
-    found = 0
+    missed = 0
     for _ in range(CONFIRMATIONS):
-        own = chance.normal(0, differ, nodes)[:, None] if differ else numpy.zeros((nodes, 1))
-        ratios = own + chance.normal(0, math.sqrt(2) * NOISE, (nodes, blocks))
+        node_effects = chance.normal(0, differ, nodes)[:, None] if differ else numpy.zeros((nodes, 1))
+        ratios = node_effects + chance.normal(0, math.sqrt(2) * NOISE, (nodes, blocks))
         interval = across_nodes(ratios.tolist(), ERROR_RATE, MARGIN)
         assert interval is not None, "each node has blocks"
-        found += not interval.speedup.low <= 1 <= interval.speedup.high
-    return found
+        missed += not interval.speedup.low <= 1 <= interval.speedup.high
+    return missed
 
 
-def _row(searched: str, nodes: int, found: Sequence[Outcome], nothing: Sequence[Outcome]) -> list[str]:
+def _row(searched: str, nodes: int, outcomes: Sequence[Outcome], nothing: Sequence[Outcome]) -> list[str]:
     def middle(name: str) -> float:
-        return statistics.median(getattr(one, name) for one in found)
+        return statistics.median(getattr(outcome, name) for outcome in outcomes)
 
-    runs = len(found)
+    runs = len(outcomes)
     return [
         searched, str(nodes), f"{middle('answered_s') / 60:.1f} min", f"{middle('candidates'):.0f}",
-        f"{math.expm1(middle('missed')):.1%}", page.share(sum(one.missed <= NEAR for one in found), runs),
+        f"{math.expm1(middle('missed')):.1%}", page.share(sum(outcome.missed <= NEAR for outcome in outcomes), runs),
         f"{middle('twice'):.1%}", f"{middle('baseline'):.0%}", f"{middle('idle'):.1%}",
-        page.share(sum(not one.covered for one in found), runs),
-        page.share(sum(one.faster for one in nothing), len(nothing)),
+        page.share(sum(not outcome.covered for outcome in outcomes), runs),
+        page.share(sum(outcome.faster for outcome in nothing), len(nothing)),
     ]  # fmt: skip
 
 
@@ -318,14 +318,14 @@ def main() -> int:
     with script.processes(len(os.sched_getaffinity(0))) as processes:
         started = {
             case: [[processes.submit(tune, *case, seed, scale) for seed in range(runs)] for scale in (1.0, 0.0)]
-            for case, runs in sorted(cases.items(), key=lambda one: -one[0][1])  # the longest first
+            for case, runs in sorted(cases.items(), key=lambda case: -case[0][1])  # the longest first
         }
         alone = {
             nodes: [processes.submit(misses, nodes, differ) for differ in DIFFERENCES]
             for nodes in sorted({nodes for _, nodes in cases if nodes > 1})
         }
-        found = {case: [[one.result() for one in of_scale] for of_scale in started[case]] for case in cases}
-        missed = {nodes: [one.result() for one in of_nodes] for nodes, of_nodes in alone.items()}
+        outcomes = {case: [[future.result() for future in of_scale] for of_scale in started[case]] for case in cases}
+        missed = {nodes: [future.result() for future in of_nodes] for nodes, of_nodes in alone.items()}
     how = HOW.format(
         trial_s=TRIAL_S, alone_s=ALONE_S, together_s=TOGETHER_S, noise=NOISE, speed=SPEED, differ=DIFFER,
         a_second=1 / WRITE_S,
@@ -334,12 +334,12 @@ def main() -> int:
     page.write(options.page, [
         page.heading("Tuning on many nodes", QUESTION, [{"time": time.time()}], page.machine()),
         "## What came out",
-        page.table(HEADER, [_row(*case, *both) for case, both in found.items()], 1),
+        page.table(HEADER, [_row(*case, *both) for case, both in outcomes.items()], 1),
         "## The interval alone",
         ALONE.format(count=CONFIRMATIONS),
         page.table(
             ("nodes", *(f"nodes differ by {differ:.0%}" for differ in DIFFERENCES)),
-            [[str(nodes), *(f"{one / CONFIRMATIONS:.1%}" for one in row)] for nodes, row in missed.items()], 1,
+            [[str(nodes), *(f"{count / CONFIRMATIONS:.1%}" for count in row)] for nodes, row in missed.items()], 1,
         ),
         "## How",
         how,

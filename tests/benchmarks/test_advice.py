@@ -36,7 +36,7 @@ def trainings():
 
 def test_a_fit_finds_what_gains_follow_from(trainings):
     gains = [math.log(one.gains["helps"].ratio) for one in trainings]
-    made, half = fitting.best(fitting.WATCHED, [one.seen for one in trainings], gains)
+    made, half = fitting.best(fitting.WATCHED, [one.features for one in trainings], gains)
     fit = fitting.as_fit(made, half)
     assert fit.of(seen(0.5)) == pytest.approx(0.6, abs=0.05)
     assert made.predict(seen(0.5)) == pytest.approx(fit.of(seen(0.5)), abs=1e-5)
@@ -44,7 +44,7 @@ def test_a_fit_finds_what_gains_follow_from(trainings):
 
 
 def test_what_was_not_seen_of_all_is_no_choice(trainings):
-    made, _ = fitting.best([("matrix",), ()], [one.seen for one in trainings], [0.1] * len(trainings))
+    made, _ = fitting.best([("matrix",), ()], [one.features for one in trainings], [0.1] * len(trainings))
     assert made.names == ()
     assert made.predict(seen(0.3)) == pytest.approx(0.1)
 

@@ -44,7 +44,7 @@ def test_equal_nodes(cluster):
     verdict = type_verdict.find(cluster([0.5, 0.5, 0.52]), MARGIN)
     assert verdict.nodes == ("node1", "node2", "node3")
     assert dict(verdict.left_out) == {}
-    mine = verdict.found["mine"]
+    mine = verdict.across["mine"]
     assert mine.ratios == pytest.approx([2.0, 2.0, 1 / 0.52], rel=0.02)
     assert mine.speedup.low < 1.97 < mine.speedup.high
     assert said(verdict)["mine"].startswith("1.97")
@@ -107,9 +107,9 @@ def test_nothing_where_no_node_has_enough(cluster):
 )
 def test_an_arm_that_a_node_found_wrong_is_not_recommended(cluster, tmp_path, behaviour, why):
     verdict = type_verdict.find(cluster([0.5, 0.5], behaviour=behaviour), MARGIN)
-    assert verdict.wrong == {"mine": why}
+    assert verdict.cautions == {"mine": why}
     assert told(verdict)["mine"].reason == why
-    table, rows = type_wording.parts(verdict, tmp_path)
+    table, rows = type_wording.page_parts(verdict, tmp_path)
     if isinstance(why, messages.NotInEffectOn):  # its times are no result
         assert said(verdict)["mine"] == "no speedup is reported: not in effect on node1"
         assert table.rows[0] == ["mine", "-", "", messages.NOT_IN_EFFECT, "2", "-", ""]

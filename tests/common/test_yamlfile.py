@@ -101,5 +101,5 @@ def test_the_kits_own_files_are_read_alike_by_the_faster_parser(monkeypatch):
     slowly = [yamlfile.read(path) for path in paths]
     if yaml.__with_libyaml__:
         monkeypatch.setattr(yaml, "SafeLoader", None)
-    assert [yamlfile.read(path, own=True) for path in paths] == slowly
+    assert [yamlfile.read(path, is_shipped=True) for path in paths] == slowly
     assert len(slowly) > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from envkit import rendering
 from envkit.profiles.messages import NeedsOther, NeedsText
-from envkit.profiles.needs import described, known, of_kind, together, unmet
+from envkit.profiles.needs import described, from_facts, of_kind, together, unmet
 
 FACTS = {"physical_cores": 4, "usable_cpus": 6, "numa_nodes": 1}
 NOT_INTEL = {"not": "GenuineIntel"}
@@ -30,18 +30,18 @@ TWO = ["AuthenticAMD", "HygonGenuine"]
     ],
 )  # fmt: skip
 def test_a_kind_of_processor(wanted, vendor, problem):
-    found = unmet({"cpu_vendor": wanted}, known({**FACTS, "cpu_vendor": vendor}))
+    found = unmet({"cpu_vendor": wanted}, from_facts({**FACTS, "cpu_vendor": vendor}))
     assert found == (problem and ("cpu_vendor", problem))
 
 
 def test_a_machine_whose_facts_have_no_vendor_is_of_an_unknown_one():
-    assert known(FACTS)["cpu_vendor"] is None
+    assert from_facts(FACTS)["cpu_vendor"] is None
 
 
 def test_the_first_that_is_unmet_is_told():
     wanted = {"physical_cores": 4, "numa_nodes": 2, "cpu_vendor": "AuthenticAMD"}
-    assert unmet(wanted, known(FACTS))[0] == "numa_nodes"
-    assert unmet(of_kind(wanted), known(FACTS))[0] == "cpu_vendor"
+    assert unmet(wanted, from_facts(FACTS))[0] == "numa_nodes"
+    assert unmet(of_kind(wanted), from_facts(FACTS))[0] == "cpu_vendor"
 
 
 @pytest.mark.parametrize(

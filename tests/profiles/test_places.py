@@ -166,7 +166,7 @@ def test_roots_project_is_trusted(project, write_profile, monkeypatch):
     if path.stat().st_uid == 0:
         assert profile.load("mine").path == path
     else:
-        assert not profile.known("mine")
+        assert not profile.exists("mine")
 
 
 def test_a_project_extends_nothing_that_somebody_else_may_have_written(project, write_profile, told):

@@ -102,6 +102,19 @@ STUDIES = {
 }  # fmt: skip
 
 
+class Launches(list[Launch]):
+    """The launches of a study in order. Ctrl-C comes at number ``interrupt_at``, which is counted from 1."""
+
+    def __init__(self, interrupt_at: int | None = None) -> None:
+        super().__init__()
+        self._interrupt_at = interrupt_at
+
+    def append(self, launch: Launch) -> None:
+        super().append(launch)
+        if len(self) == self._interrupt_at:
+            raise KeyboardInterrupt
+
+
 class Recorder:
     """An engine that keeps each launch, in order, and hands it to another one."""
 
@@ -130,14 +143,15 @@ class Bench:
     folder: Path
     monkeypatch: pytest.MonkeyPatch
     write_profile: Callable[..., Path]
+    stderr: str = ""
 
     @property
     def output(self) -> Path:
         return self.folder / "run"
 
-    def run(self, case: Case) -> list[Launch]:
+    def run(self, case: Case, interrupt_at: int | None = None) -> list[Launch]:
         """Run the study, whose record is in ``output``; return all launches in order."""
-        launches: list[Launch] = []
+        launches = Launches(interrupt_at)
         simulation = self._simulation(self.folder / "simulation", case, case.workers)
         engine = PlantedEngine(simulation, case.gain) if case.gain else InstantEngine(simulation)
         replace_engine(self.monkeypatch, "local", Recorder(engine, launches))
@@ -150,7 +164,8 @@ class Bench:
             self.write_profile(name, settings, folder=self.folder)
         (self.folder / "train.py").touch()
         result = self.cli(*self._arguments(case), cwd=self.folder)
-        assert result.returncode == case.status, result
+        assert result.returncode == (130 if interrupt_at else case.status), result
+        self.stderr = result.stderr
         return launches
 
     def _simulation(self, folder: Path, case: Case, workers: dict[str, float]) -> Simulation:

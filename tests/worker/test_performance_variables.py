@@ -101,4 +101,4 @@ def test_what_an_earlier_profile_left_in_a_list_is_not_the_callers():
     left = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.hugetlb=1"
     assert of_caller({"GLIBC_TUNABLES": left, "HOME": "/root"}) == {"HOME": "/root"}
     assert of_caller({"GLIBC_TUNABLES": f"{TLS}:{left}"}) == {"GLIBC_TUNABLES": TLS}
-    assert of_caller({"GLIBC_TUNABLES": left}, whole=["GLIBC_TUNABLES"]) == {"GLIBC_TUNABLES": left}
+    assert of_caller({"GLIBC_TUNABLES": left}, unchanged=["GLIBC_TUNABLES"]) == {"GLIBC_TUNABLES": left}

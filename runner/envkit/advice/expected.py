@@ -87,7 +87,7 @@ def features(symptoms: Symptoms) -> dict[str, float | None]:
 
 
 def expected(symptoms: Symptoms, profiles: Iterable[str], by: Fitted | None = None) -> list[Expected]:
-    """What is expected of each profile, the most first with caution; nothing of those not measured on the gallery."""
+    """Return what is expected of each profile, the most first with caution; skip those not measured on the gallery."""
     fits, values = (by or fitted()).fits, features(symptoms)
     gains = []
     for profile in profiles:

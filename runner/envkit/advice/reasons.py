@@ -107,5 +107,5 @@ def why_to_try(profile: str, symptoms: Symptoms) -> list[Reason]:
 
 def why_not(profile: str, symptoms: Symptoms) -> Clauses | None:
     """Return what is seen of all that a profile takes away, which is too little; None if nothing was looked at."""
-    seen = tuple(reason.seen(symptoms) for reason in reasons_of(profile) if reason.holds(symptoms) is not None)
-    return Clauses(seen) if seen else None
+    observations = tuple(reason.seen(symptoms) for reason in reasons_of(profile) if reason.holds(symptoms) is not None)
+    return Clauses(observations) if observations else None

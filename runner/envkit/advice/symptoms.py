@@ -54,7 +54,7 @@ class Symptoms:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it was watched for so long that what it does in each step is most of what is seen."""
+        """Return whether it was watched for so long that what it does in each step is most of what is seen."""
         return self.seconds >= SHORTEST_S and (self.steps is None or self.steps >= FEWEST_STEPS)
 
     @property

@@ -106,16 +106,16 @@ def of_settings(arms: Sequence[Arm], settings: Sequence[Ablated]) -> list[Contra
     An arm has its verdict beside the profile if it lacks one setting, and beside the reference, or a library alone, if
     it has one. One that is both is compared as one that has it.
     """
-    reference, whole = arms[0].name, arms[1].name
-    beside = {one.alone: one.beside for one in reversed(settings) if one.alone is not None}
-    parts = [Contrast(arm.name, beside.get(arm.name, whole)) for arm in arms[2:]]
-    found = [Contrast(whole, reference), *parts]
-    for one in settings:
-        if one.alone is not None:
-            found.append(Contrast(one.alone, one.beside, Role.ALONE, setting=one.setting))
-        if one.without is not None:
-            found.append(Contrast(whole, one.without, Role.IN_PROFILE, setting=one.setting))
-    return found
+    reference, profile_arm = arms[0].name, arms[1].name
+    beside = {setting.alone: setting.beside for setting in reversed(settings) if setting.alone is not None}
+    of_parts = [Contrast(arm.name, beside.get(arm.name, profile_arm)) for arm in arms[2:]]
+    contrasts = [Contrast(profile_arm, reference), *of_parts]
+    for setting in settings:
+        if setting.alone is not None:
+            contrasts.append(Contrast(setting.alone, setting.beside, Role.ALONE, setting=setting.setting))
+        if setting.without is not None:
+            contrasts.append(Contrast(profile_arm, setting.without, Role.IN_PROFILE, setting=setting.setting))
+    return contrasts
 
 
 def of_ranks(arms: Sequence[Arm], ranks: int, nodes: int, weak: bool) -> list[Contrast]:
@@ -125,17 +125,17 @@ def of_ranks(arms: Sequence[Arm], ranks: int, nodes: int, weak: bool) -> list[Co
     a process with a rank's part of the CPUs, the efficiency of ranks is known too.
     """
     single = [arm for arm in arms if arm.cpu_shares is not None]
-    one = next((arm for arm in single if arm.cpu_shares == (ranks if weak else 1)), None)
-    found = []
+    single_process = next((arm for arm in single if arm.cpu_shares == (ranks if weak else 1)), None)
+    contrasts = []
     for arm in arms:
         together = arm.ranks or ranks * nodes
         if together == 1:
             continue
-        if one is not None:
-            found.append(Contrast(arm.name, one.name, Role.SPEEDUP))
-        parts = (part for part in single if part.cpu_shares == ranks and part.profile == arm.profile)
-        found += [Contrast(arm.name, part.name, Role.EFFICIENCY, together) for part in parts]
-    return found
+        if single_process is not None:
+            contrasts.append(Contrast(arm.name, single_process.name, Role.SPEEDUP))
+        shares = (part for part in single if part.cpu_shares == ranks and part.profile == arm.profile)
+        contrasts += [Contrast(arm.name, part.name, Role.EFFICIENCY, together) for part in shares]
+    return contrasts
 
 
 def of_instances(arms: Sequence[Arm]) -> list[Contrast]:

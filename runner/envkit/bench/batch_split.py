@@ -43,12 +43,12 @@ def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> WithFix | N
         return WithFix(NotSharable(name), NameAnother(tuple(shared())))
     if every % workload.stages:
         return WithFix(StagesOfRanks(name, workload.stages), GiveMultiple(workload.stages))
-    whole = workload.batch * how.scale
-    if whole % _pieces(name, every) == 0:
+    batch = workload.batch * how.scale
+    if batch % _pieces(name, every) == 0:
         return None
-    possible = (one for one in range(nodes, whole + 1, nodes) if one > 1 and one % workload.stages == 0)
-    fitting = tuple(str(one // nodes) for one in possible if whole % _pieces(name, one) == 0)
-    return WithFix(UnevenBatch(name, whole, _items(name), every), GiveRanks(fitting) if fitting else GiveNodes())
+    possible = (count for count in range(nodes, batch + 1, nodes) if count > 1 and count % workload.stages == 0)
+    fitting = tuple(str(count // nodes) for count in possible if batch % _pieces(name, count) == 0)
+    return WithFix(UnevenBatch(name, batch, _items(name), every), GiveRanks(fitting) if fitting else GiveNodes())
 
 
 def ungrown(name: str, how: Options, ranks: int) -> Message | None:
@@ -56,10 +56,10 @@ def ungrown(name: str, how: Options, ranks: int) -> Message | None:
     workload = get(name)
     if not workload.batch:
         return WithFix(NoGrowingBatch(name), NameAnother(tuple(shared())))
-    one = workload.batch * how.scale
-    if ranks * one <= workload.items:
+    batch = workload.batch * how.scale
+    if ranks * batch <= workload.items:
         return None
-    problem, most = LargerThanData(ranks, one, _items(name), workload.items, name), workload.items // one
+    problem, most = LargerThanData(ranks, batch, _items(name), workload.items, name), workload.items // batch
     if how.scale == 1:
         return WithFix(problem, FewerRanks(most)) if most > 1 else problem
     return WithFix(problem, FewerRanks(most, "--scale") if most > 1 else SmallerScale())
@@ -90,8 +90,8 @@ def not_tried(trained: str | None, how: Options, numerics: str, together: int, g
         return StartsRanksItself()
     if how.device == CUDA and ranks > gpus:
         return TooFewGpus(ranks, gpus)
-    if found := unshared(trained, how, ranks):
-        return found.problem
+    if problem := unshared(trained, how, ranks):
+        return problem.problem
     return RanksLearnOtherwise() if numerics == "same" and get(trained).ranks_tolerance > 0 else None
 
 

@@ -20,7 +20,7 @@ from envkit.profiles.inspection import Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
-IMAGES = {one.image_option for one in ENGINES.values()}
+IMAGES = {entry.image_option for entry in ENGINES.values()}
 
 
 def find(
@@ -69,12 +69,12 @@ def find(
 def _conditions(
     study: Study, engines: Mapping[str, Surroundings], kept: Mapping[str, str | None]
 ) -> tuple[object, ...]:
-    seen = engines[study.reference.target]
-    inside = seen["inspection"]
+    surroundings = engines[study.reference.target]
+    inside = surroundings["inspection"]
     steps = (study.training.steps, study.training.warmup_steps, study.epochs)
     # how losses are read changes no time
     command = study.user_command and replace(study.user_command, loss_metric=None)
     length = (study.workload_of(study.reference), study.options, command, steps)
     limits = {name: value for name, value in study.engine_options.to_json().items() if name not in IMAGES}
-    image = (seen["engine"], inside["packages"], limits)
+    image = (surroundings["engine"], inside["packages"], limits)
     return length, image, inside["facts"], inside["fingerprint"], same_gpus(inside), kept

@@ -38,7 +38,7 @@ from envkit.worker.request import UserCommand
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """What workers are started with, whatever it is that they measure."""
+    """Hold what workers are started with, whatever they measure."""
 
     options: EngineOptions
     engines: dict[str, Engine]  # by target (Arm.target)
@@ -48,32 +48,36 @@ class ExecutionContext:
     seen: dict[str, Surroundings]  # by target
 
 
-def execution_context(asked: Study, commands: Sequence[str] = (), measured: Collection[str] = ()) -> ExecutionContext:
+def execution_context(
+    requested: Study, commands: Sequence[str] = (), measured: Collection[str] = ()
+) -> ExecutionContext:
     """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError.
 
     A user's command on this machine also gets the caller's variables that it may need to run. Leave out those that a
     profile sets (``measured``), except for lists, which are joined with the profile's.
     """
-    for name in asked.keep_env:
+    for name in requested.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
-    own = asked.user_command is not None
-    wanted = [*asked.keep_env, *choosing(asked.options)]
-    caller = of_caller(os.environ, asked.keep_env)
-    if own and any(arm.engine == "local" for arm in asked.arms):
-        wanted += [one for one in caller if is_needed(one) and one not in wanted and not _is_measured(one, measured)]
-    inherited, removed = clean(caller, [*wanted, *_where_to_run(own)])
+    is_command = requested.user_command is not None
+    wanted = [*requested.keep_env, *choosing(requested.options)]
+    caller = of_caller(os.environ, requested.keep_env)
+    if is_command and any(arm.engine == "local" for arm in requested.arms):
+        wanted += [
+            name for name in caller if is_needed(name) and name not in wanted and not _is_measured(name, measured)
+        ]
+    inherited, removed = clean(caller, [*wanted, *_where_to_run(is_command)])
     kept = {name: inherited[name] for name in wanted if name in inherited}
     removed.update({name: "" for name in os.environ if name not in caller})
-    used = _engines_of(asked.arms, asked.engine_options, asked.user_command)
-    gpus = on_gpus(asked.options, own)
-    seen = _look(used, inherited, kept, commands, gpus, contents=any(arm.image for arm in asked.arms))
-    if asked.user_command is not None:
-        _note_program(asked.user_command, seen)
+    used = _engines_of(requested.arms, requested.engine_options, requested.user_command)
+    gpus = on_gpus(requested.options, is_command)
+    surroundings = _look(used, inherited, kept, commands, gpus, contents=any(arm.image for arm in requested.arms))
+    if requested.user_command is not None:
+        _note_program(requested.user_command, surroundings)
     else:
-        for one in seen.values():
-            require_own_workloads(one["engine"], one["inspection"])
-    return ExecutionContext(asked.engine_options, used, inherited, kept, tuple(sorted(removed)), seen)
+        for place in surroundings.values():
+            require_own_workloads(place["engine"], place["inspection"])
+    return ExecutionContext(requested.engine_options, used, inherited, kept, tuple(sorted(removed)), surroundings)
 
 
 def recorded_context(folder: Path, first: Event, study: Study) -> ExecutionContext:
@@ -88,14 +92,14 @@ def recorded_context(folder: Path, first: Event, study: Study) -> ExecutionConte
     for name in names:
         if name not in caller:
             raise InputError(VariableGone(str(folder), name))
-    own = study.user_command is not None
-    inherited, removed = clean(caller, [*names, *_where_to_run(own)])
+    is_command = study.user_command is not None
+    inherited, removed = clean(caller, [*names, *_where_to_run(is_command)])
     kept = {name: inherited[name] for name in names}
     require_same_values(folder, first, kept)
     used = _engines_of(study.arms, options, study.user_command)
-    seen = _look(used, inherited, kept, (), on_gpus(study.options, own))
-    require_same_machine(folder, first, seen)
-    return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), seen)
+    surroundings = _look(used, inherited, kept, (), on_gpus(study.options, is_command))
+    require_same_machine(folder, first, surroundings)
+    return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), surroundings)
 
 
 def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> None:
@@ -111,15 +115,15 @@ def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> 
             raise InputError(VariableChanged(str(folder), name))
 
 
-def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Surroundings]) -> None:
-    """Raise InputError if this machine, as it was ``seen``, differs from the record's; ``first`` is its first event."""
+def require_same_machine(folder: Path, first: Event, surroundings: Mapping[str, Surroundings]) -> None:
+    """Raise InputError if the ``surroundings`` differ from the record's; ``first`` is its first event."""
     with record.reading(folder):
-        if first["engines"].keys() != seen.keys():
-            was, now = (", ".join(sorted(names)) or "none" for names in (first["engines"], seen))
+        if first["engines"].keys() != surroundings.keys():
+            was, now = (", ".join(sorted(names)) or "none" for names in (first["engines"], surroundings))
             raise InputError(OtherEngines(str(folder), was, now))
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
-            _require_unchanged(folder, before, seen[name])
+            _require_unchanged(folder, before, surroundings[name])
 
 
 def same_gpus(inspection: Inspection) -> dict[str, object]:
@@ -135,9 +139,9 @@ def _is_measured(name: str, measured: Collection[str]) -> bool:
     return name in measured and name not in LISTS
 
 
-def _where_to_run(own: bool) -> Sequence[str]:
+def _where_to_run(is_command: bool) -> Sequence[str]:
     """Return what a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
-    return [name for name in os.environ if says_where(name)] if own else []
+    return [name for name in os.environ if says_where(name)] if is_command else []
 
 
 def _engines_of(arms: Sequence[Arm], options: EngineOptions, command: UserCommand | None) -> dict[str, Engine]:
@@ -151,8 +155,8 @@ def _engines_of(arms: Sequence[Arm], options: EngineOptions, command: UserComman
     used = get_all(of_options, options) if of_options else {}
     for arm in arms:
         if arm.image:
-            own = replace(options, **{ENGINES[arm.engine].image_option: arm.image})
-            used[arm.target] = get_all([arm.engine], own)[arm.engine]
+            with_image = replace(options, **{ENGINES[arm.engine].image_option: arm.image})
+            used[arm.target] = get_all([arm.engine], with_image)[arm.engine]
     if command is None:
         return used
     return {
@@ -181,13 +185,13 @@ def _look(
         raise
 
 
-def recorded(seen: Mapping[str, Surroundings]) -> dict[str, Surroundings]:
-    """Return what was ``seen`` without the values of the caller's variables, for a record.
+def recorded(by_target: Mapping[str, Surroundings]) -> dict[str, Surroundings]:
+    """Return what was seen (``by_target``) without the values of the caller's variables, for a record.
 
     The caller's PYTHONPATH is in two keys. No record has them.
     """
     stripped: dict[str, Surroundings] = {}
-    for name, surroundings in seen.items():
+    for name, surroundings in by_target.items():
         inspection: Inspection = {**surroundings["inspection"]}
         inspection.pop("python_path", None)
         inspection.pop("package_folders", None)
@@ -198,10 +202,10 @@ def recorded(seen: Mapping[str, Surroundings]) -> dict[str, Surroundings]:
     return stripped
 
 
-def _note_program(command: UserCommand, seen: Mapping[str, Surroundings]) -> None:
-    """Add to what is ``seen`` of this machine which file the command's first word is, by the PATH."""
-    if "local" in seen and "/" not in (word := command.argv[0]):
-        seen["local"]["inspection"]["program"] = {word: shutil.which(word)}
+def _note_program(command: UserCommand, surroundings: Mapping[str, Surroundings]) -> None:
+    """Add to this machine's ``surroundings`` which file the command's first word is, by the PATH."""
+    if "local" in surroundings and "/" not in (word := command.argv[0]):
+        surroundings["local"]["inspection"]["program"] = {word: shutil.which(word)}
 
 
 def _require_program(folder: Path, engines: Mapping[str, Surroundings]) -> None:
@@ -221,7 +225,7 @@ def _file(program: str) -> Path:
 def _require_unchanged(folder: Path, then: Surroundings, now: Surroundings) -> None:
     """A run is only continued where it was started: on the same machine, with the same image, code and libraries."""
     inside, inside_now = then["inspection"], now["inspection"]
-    parts: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
+    sections: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("facts", inside["facts"], inside_now["facts"]),
         ("fingerprint", inside["fingerprint"], inside_now["fingerprint"]),
         ("packages", inside["packages"], inside_now["packages"]),
@@ -230,7 +234,7 @@ def _require_unchanged(folder: Path, then: Surroundings, now: Surroundings) -> N
         ("engine", then["engine"], now["engine"]),
         ("accelerator", same_gpus(inside), same_gpus(inside_now)),
     ]
-    for part, before, after in parts:
+    for part, before, after in sections:
         for key in before.keys() | after.keys():
             if before.get(key) != after.get(key):
                 changed = Difference(f"{part}.{key}", str(before.get(key)), str(after.get(key)))

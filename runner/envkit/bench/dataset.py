@@ -183,9 +183,9 @@ def _from_package(cache: Path) -> DataSet:
             # no package lists on this system, or old ones: make some here, and touch nothing of the system's
             for name in ("lists/partial", "cache/archives/partial"):
                 (folder / name).mkdir(parents=True)
-            own = ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
-            _run(["apt-get", "-q", *own, "-o", "APT::Sandbox::User=", "update"], folder)
-            _run([download[0], *own, *download[1:]], folder)
+            private_lists = ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
+            _run(["apt-get", "-q", *private_lists, "-o", "APT::Sandbox::User=", "update"], folder)
+            _run([download[0], *private_lists, *download[1:]], folder)
         package = next(folder.glob("*.deb"), None)
         if package is None:
             raise SourceError(NoPackage(PACKAGE))

@@ -39,29 +39,33 @@ WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 MODULE_OR_CODE = re.compile(r"-[a-zA-Z]*[cm]")
 
 
-def require(asked: Study, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
+def require(requested: Study, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
     """Raise InputError if the run can't start, or if no machine could give a verdict within its budget.
 
     ``output`` is the folder for its record, and ``made`` are profiles that are in no file yet.
     """
-    if (number := max(len(asked.arms), len(asked.contrasts))) > MOST_ENTRIES:
+    if (number := max(len(requested.arms), len(requested.contrasts))) > MOST_ENTRIES:
         raise InputError(TooManyArms(number, MOST_ENTRIES))
     made = made or {}
-    loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in asked.arms}
-    asked = replace(asked, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in asked.arms))
-    requirements.require(asked)
-    requirements.require_compiled(loaded.values(), asked.options.compile or asked.user_command is not None)
-    for name in asked.keep_env:
+    loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in requested.arms}
+    requested = replace(requested, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in requested.arms))
+    requirements.require(requested)
+    requirements.require_compiled(loaded.values(), requested.options.compile or requested.user_command is not None)
+    for name in requested.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
-    require_engines(asked.arms, asked.engine_options)
-    if asked.user_command is not None and not any("PATH" in one.env for one in loaded.values()):
-        require_program(asked.user_command, {arm.engine for arm in asked.arms} == {"local"})
-    if asked.data is not None and (asked.user_command or any(get(name).generated for name in asked.own_workloads)):
-        requirements.data(asked.data, asked.own_workloads)
-    elif asked.data is not None and not Path(asked.data).is_dir():
-        requirements.data(asked.data, asked.own_workloads)  # which knows what else it can be
-    room.require(asked.completed(""))
+    require_engines(requested.arms, requested.engine_options)
+    if requested.user_command is not None and not any(
+        "PATH" in loaded_profile.env for loaded_profile in loaded.values()
+    ):
+        require_program(requested.user_command, {arm.engine for arm in requested.arms} == {"local"})
+    if requested.data is not None and (
+        requested.user_command or any(get(name).generated for name in requested.own_workloads)
+    ):
+        requirements.data(requested.data, requested.own_workloads)
+    elif requested.data is not None and not Path(requested.data).is_dir():
+        requirements.data(requested.data, requested.own_workloads)  # which knows what else it can be
+    room.require(requested.completed(""))
     if output is not None:
         require_folder(output)
 
@@ -133,23 +137,23 @@ def require_folder(folder: Path) -> None:
         raise InputError(FolderNotWritable(str(folder), str(there)))
 
 
-def require_time(asked: Study, arms: int) -> None:
-    """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``asked`` has the reference."""
-    first = asked.arms[0]
+def require_time(requested: Study, arms: int) -> None:
+    """Raise TooShort if no machine could compare so many ``arms`` in the budget; ``requested`` has the reference."""
+    first = requested.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))
-    room.require(asked.with_arms((first, *others)).completed(""))
+    room.require(requested.with_arms((first, *others)).completed(""))
 
 
 def applying(profiles: Iterable[Profile]) -> list[Profile]:
     """Return those that apply to this machine, need no library or command of the image, and set different things."""
-    facts = needs.known({**facts_here(), "gpus": gpus.look()["usable"]})
-    found: dict[str, Profile] = {}
-    for one in profiles:
-        if one.name == REFERENCE_PROFILE or one.preload or one.prefix or not one.env:
+    facts = needs.from_facts({**facts_here(), "gpus": gpus.look()["usable"]})
+    distinct: dict[str, Profile] = {}
+    for candidate in profiles:
+        if candidate.name == REFERENCE_PROFILE or candidate.preload or candidate.prefix or not candidate.env:
             continue
         try:
-            if needs.unmet(one.needs, facts) is None:
-                found.setdefault(str(sorted(one.env.items())), one)
+            if needs.unmet(candidate.needs, facts) is None:
+                distinct.setdefault(str(sorted(candidate.env.items())), candidate)
         except ExpressionError:
             continue
-    return [*found.values()]
+    return [*distinct.values()]

@@ -54,20 +54,20 @@ class Job:
     def launch(self, arm: Arm, work: Work, padding: int = 0) -> Launch:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment = self.environments[arm.name]
-        told = asked_for(environment.variables) if self.study.user_command else {}  # the command may replace them
-        given = self.given
-        variables = joined({**self._trackers_off, **environment.variables}, given)
+        announced = asked_for(environment.variables) if self.study.user_command else {}  # the command may replace them
+        caller_settings = self.given
+        variables = joined({**self._trackers_off, **environment.variables}, caller_settings)
         return Launch(
             work=work,
-            variables={**variables, **told, **({PADDING: "x" * padding} if padding else {})},
+            variables={**variables, **announced, **({PADDING: "x" * padding} if padding else {})},
             inherited={
-                name: given.get(name, value)
+                name: caller_settings.get(name, value)
                 for name, value in self.context.inherited.items()
-                if name in given or name not in self.context.kept
+                if name in caller_settings or name not in self.context.kept
             },
             prefix=environment.prefix,
             timeout_s=self.study.stopping.timeout_s,
-            passed_on={name: value for name, value in given.items() if name not in variables},
+            passed_on={name: value for name, value in caller_settings.items() if name not in variables},
             nodes=1 if arm.ranks is not None else self.study.nodes,
             gpus=self.study.options.on_gpus,
         )
@@ -75,12 +75,13 @@ class Job:
     @property
     def passed_on(self) -> PassedOn | None:
         """Which of the caller's variables all arms have because a user's command may need them; None if none."""
-        given = self.given
-        names = tuple(sorted(filter(is_needed, given)))
+        caller_settings = self.given
+        names = tuple(sorted(filter(is_needed, caller_settings)))
         replaced = [
             key
             for name in sorted(LISTS.keys() & self.context.kept.keys())
-            for key in settings(name, self.context.kept[name]).keys() - settings(name, given.get(name, "")).keys()
+            for key in settings(name, self.context.kept[name]).keys()
+            - settings(name, caller_settings.get(name, "")).keys()
         ]
         return PassedOn(names, tuple(sorted(replaced))) if names or replaced else None
 
@@ -135,5 +136,5 @@ def _written(content: bytes, folder: Path) -> Path:
 
 def _typed(word: str) -> str:
     """Quote a word for a shell; write marked names as ``"$NAME"``."""
-    parts = word.split(MARK)
-    return "".join(f'"${part}"' if at % 2 else part and shlex.quote(part) for at, part in enumerate(parts)) or "''"
+    pieces = word.split(MARK)
+    return "".join(f'"${part}"' if at % 2 else part and shlex.quote(part) for at, part in enumerate(pieces)) or "''"

@@ -30,7 +30,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Process:
-    """What /proc/PID/stat tells: its name, its parent, when it began and the CPU time that it used (in ticks)."""
+    """Hold a process's name, parent, start and used CPU time (in ticks), from /proc/PID/stat."""
 
     name: str
     parent: int
@@ -55,7 +55,7 @@ class Neighbours:
             return None
         before, since_s = self._before, self._time_s
         self._time_s, self._before = time.monotonic(), processes()
-        hit = {one.block: one for one in run.samples() if disturbances(one.usage, one.seconds)}
+        hit = {sample.block: sample for sample in run.samples() if disturbances(sample.usage, sample.seconds)}
         in_a_row = all(number in hit for number in range(block - IN_A_ROW + 1, block + 1))
         if not in_a_row or len(hit) < NEARLY_ALL * (block + 1):
             return None
@@ -71,8 +71,8 @@ def processes(proc: Path = PROC) -> dict[int, Process]:
         if folder.name.isdigit():
             try:
                 text = (folder / "stat").read_text(errors="replace")
-                name, _, rest = text.partition("(")[2].rpartition(") ")
-                fields = rest.split()
+                name, _, after_name = text.partition("(")[2].rpartition(") ")
+                fields = after_name.split()
                 ticks = int(fields[11]) + int(fields[12])
                 running[int(folder.name)] = Process(name, int(fields[1]), int(fields[19]), ticks)
             except (OSError, ValueError, IndexError):
@@ -104,7 +104,7 @@ def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
 
 def _message(hit: Sequence[Sample], programs: Sequence[Program]) -> Message:
     """Return what disturbs the run, and what to do about it."""
-    used = [cpus for one in hit if (cpus := others_cpus(one.usage, one.seconds)) is not None]
+    used = [cpus for sample in hit if (cpus := others_cpus(sample.usage, sample.seconds)) is not None]
     last = hit[-1]
     if used and OTHERS in disturbances(last.usage, last.seconds):
         named = tuple(NamedProgram(program.name, program.pid, program.cpus) for program in programs)

@@ -72,7 +72,7 @@ def _comparable(event: Event, study: Study, arm: Arm) -> Event:
 
 
 def _without(event: Event, digest: str) -> Event:
-    return {**event, "digests": {name: found for name, found in event["digests"].items() if name != digest}}
+    return {**event, "digests": {name: value for name, value in event["digests"].items() if name != digest}}
 
 
 def worker_problem(outcome: Outcome) -> Message | None:
@@ -182,7 +182,7 @@ def _other_number_of_losses(document: TrainingDocument, earlier: Sequence[Traini
 
 
 def _is_of_a_command(document: TrainingDocument) -> bool:
-    """Whether it is a sample of a user's own command."""
+    """Return whether it is a sample of a user's own command."""
     return "command" in document["digests"]
 
 
@@ -221,8 +221,8 @@ def unlike_parts(
 
     ``sample`` is a new one of ``arm``, ``earlier`` are those before it. None if nothing is wrong, or not known yet.
     """
-    part = {one.name for one in study.single_processes if one.cpu_shares != 1}
-    several = {one.name for one in study.distributed}
+    part = {arm_of_part.name for arm_of_part in study.single_processes if arm_of_part.cpu_shares != 1}
+    several = {arm_of_ranks.name for arm_of_ranks in study.distributed}
     others = several if arm.name in part else part if arm.name in several else set()
     for event in earlier:
         if event["arm"] in others and (there := _cpus(event)) != (here := _cpus(sample)):

@@ -33,37 +33,39 @@ class Prepared:
     findings: list[dict[str, object]]
 
 
-def prepare(asked: Study, made: Mapping[str, Profile] | None = None) -> Prepared:
+def prepare(requested: Study, made: Mapping[str, Profile] | None = None) -> Prepared:
     """Load and resolve the profiles, look into the images, find the data. Raises InputError for what can't be.
 
     ``made`` are profiles that are in no file yet, by what arms call them.
     """
-    requirements.require_nodes(asked.nodes, asked.arms[0].engine)
+    requirements.require_nodes(requested.nodes, requested.arms[0].engine)
     made = made or {}
-    profiles = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in asked.arms}
-    asked = replace(asked, arms=tuple(requirements.arm_of(arm, profiles[arm.profile]) for arm in asked.arms))
+    profiles = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in requested.arms}
+    requested = replace(
+        requested, arms=tuple(requirements.arm_of(arm, profiles[arm.profile]) for arm in requested.arms)
+    )
     profiles = {loaded.name: loaded for loaded in profiles.values()}
-    most = requirements.require(asked)
+    most = requirements.require(requested)
     prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
     measured = {name for loaded in profiles.values() for name in loaded.env}
-    context = execution_context(asked, [*prefixes, *requirements.tools(asked.options)], measured)
-    seen = context.seen
-    requirements.require_two_images(asked.arms, seen)
-    requirements.require_in(seen, asked.own_workloads, asked.options)
-    requirements.require_gpus(seen, most, asked.options)
-    requirements.require_room(seen, asked.ranks)
-    requirements.require_room(seen, asked.instances, "--instances", "each")
+    context = execution_context(requested, [*prefixes, *requirements.tools(requested.options)], measured)
+    surroundings = context.seen
+    requirements.require_two_images(requested.arms, surroundings)
+    requirements.require_in(surroundings, requested.own_workloads, requested.options)
+    requirements.require_gpus(surroundings, most, requested.options)
+    requirements.require_room(surroundings, requested.ranks)
+    requirements.require_room(surroundings, requested.instances, "--instances", "each")
     environments, inside = {}, {}
-    for arm in asked.arms:
-        inspection = seen[arm.target]["inspection"]
-        parts = arm.cpu_shares or arm.instances
-        inside[arm.name] = of_rank(inspection, parts or arm.ranks or asked.ranks)
+    for arm in requested.arms:
+        inspection = surroundings[arm.target]["inspection"]
+        shares = arm.cpu_shares or arm.instances
+        inside[arm.name] = of_rank(inspection, shares or arm.ranks or requested.ranks)
         with _naming_image(arm):
-            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, parts or asked.ranks))
-            catalogue.require(environments[arm.name], inside[arm.name], asked.allow_unknown)
-    findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
-    data = requirements.data(asked.data, asked.own_workloads)
-    study = asked.completed(data.location)
+            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, shares or requested.ranks))
+            catalogue.require(environments[arm.name], inside[arm.name], requested.allow_unknown)
+    findings = preflight([(environments[arm.name], inside[arm.name]) for arm in requested.arms], requested.force)
+    data = requirements.data(requested.data, requested.own_workloads)
+    study = requested.completed(data.location)
     return Prepared(Job(study, environments, context), data.source, findings)
 
 

@@ -45,15 +45,15 @@ def hidden(document: Mapping[str, object], kept: Mapping[str, str], inherited: M
     of_kept = _longest_first(of_kept)
     logins = _secrets(tuple(callers.items()))
     everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
-    parts = [*kept.items(), *logins]
+    printed_secrets = [*kept.items(), *logins]
     cleaned: dict[str, object] = {}
     for key, value in document.items():
         if key == PROBLEM:
-            cleaned[key] = _problem(value, everything, parts)
+            cleaned[key] = _problem(value, everything, printed_secrets)
             continue
         is_kits = isinstance(value, str) and key not in PRINTED
         hid = _hidden(value, of_kept if is_kits else everything, callers, kept)
-        cleaned[key] = _printed(hid, parts) if key in PRINTED else hid
+        cleaned[key] = _printed(hid, printed_secrets) if key in PRINTED else hid
     return cleaned
 
 
@@ -118,18 +118,18 @@ def _printed(printed: object, kept: Iterable[tuple[str, str]]) -> object:
 
 def _without_fragments(printed: str, value: str, instead: str) -> str:
     """Replace each stretch of ``printed`` in which every FRAGMENT characters are in ``value`` too."""
-    known = {value[at : at + FRAGMENT] for at in range(len(value) - FRAGMENT + 1)}
-    parts, begin, at = [], 0, 0
+    fragments = {value[at : at + FRAGMENT] for at in range(len(value) - FRAGMENT + 1)}
+    pieces, begin, at = [], 0, 0
     while at <= len(printed) - FRAGMENT:
-        if printed[at : at + FRAGMENT] not in known:
+        if printed[at : at + FRAGMENT] not in fragments:
             at += 1
             continue
         end = at + 1
-        while printed[end : end + FRAGMENT] in known:
+        while printed[end : end + FRAGMENT] in fragments:
             end += 1
-        parts += [printed[begin:at], instead]
+        pieces += [printed[begin:at], instead]
         begin = at = end - 1 + FRAGMENT
-    return "".join([*parts, printed[begin:]])
+    return "".join([*pieces, printed[begin:]])
 
 
 def _hidden(value: object, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> object:
@@ -148,21 +148,23 @@ def _hidden(value: object, secrets: Mapping[str, str], callers: Mapping[str, str
     return value
 
 
-def text(said: object, secrets: Mapping[str, str]) -> object:
+def text(content: object, secrets: Mapping[str, str]) -> object:
     """Replace values by names in a text; ``secrets`` maps values to names."""
-    if isinstance(said, str):
+    if isinstance(content, str):
         for value, name in secrets.items():
-            if value in said:
-                said = said.replace(value, f"${name}")
-    return said
+            if value in content:
+                content = content.replace(value, f"${name}")
+    return content
 
 
 def _set_otherwise(variables: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that differ from the caller's, and LD_PRELOAD without the caller's libraries."""
     differing = {name: value for name, value in variables.items() if callers.get(name) != value}
     if PRELOAD in differing and PRELOAD in kept:
-        own = {*preloaded(kept[PRELOAD])}
-        differing[PRELOAD] = ":".join(entry for entry in preloaded(differing[PRELOAD]) if entry not in own)
+        callers_libraries = {*preloaded(kept[PRELOAD])}
+        differing[PRELOAD] = ":".join(
+            entry for entry in preloaded(differing[PRELOAD]) if entry not in callers_libraries
+        )
         if not differing[PRELOAD]:
             del differing[PRELOAD]
     return differing

@@ -38,14 +38,14 @@ def restored(document: object) -> Message:
 @cache
 def load_catalogue(package: str) -> None:
     """Import the modules of messages that belong to ``package``: ``from_json`` knows the classes of those alone."""
-    found = importlib.util.find_spec(f"envkit.{package}") if package in PACKAGES else None
-    if found is None or found.submodule_search_locations is None:
+    spec = importlib.util.find_spec(f"envkit.{package}") if package in PACKAGES else None
+    if spec is None or spec.submodule_search_locations is None:
         return
-    for root in map(Path, found.submodule_search_locations):
+    for root in map(Path, spec.submodule_search_locations):
         for file in root.rglob("*.py"):
-            parts = file.relative_to(root).with_suffix("").parts
-            if any(part.endswith("messages") for part in parts):
-                importlib.import_module(".".join(("envkit", package, *parts)).removesuffix(".__init__"))
+            path_parts = file.relative_to(root).with_suffix("").parts
+            if any(part.endswith("messages") for part in path_parts):
+                importlib.import_module(".".join(("envkit", package, *path_parts)).removesuffix(".__init__"))
 
 
 def _has_its_types(message: Message) -> bool:
@@ -58,9 +58,9 @@ def _fits(value: object, hint: object) -> bool:
     if hint in (Any, object):
         return True
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in typing.get_args(hint))
+        return any(_fits(value, option) for option in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
-        return isinstance(value, tuple) and all(_fits(one, typing.get_args(hint)[0]) for one in value)
+        return isinstance(value, tuple) and all(_fits(item, typing.get_args(hint)[0]) for item in value)
     if isinstance(value, Message):
         return isinstance(hint, type) and isinstance(value, hint) and _has_its_types(value)
     if hint is float:

@@ -33,9 +33,9 @@ def require_target(until: str, workloads: Iterable[str]) -> None:
         figures = get(name).figures
         if not figures:
             raise InputError(LearnsNothing(until, name))
-        known = (LOSS, *figures)
-        if target.metric not in known:
-            raise InputError(NoSuchFigure(until, name, target.metric, known, nearest(target.metric, known)))
+        metrics = (LOSS, *figures)
+        if target.metric not in metrics:
+            raise InputError(NoSuchFigure(until, name, target.metric, metrics, nearest(target.metric, metrics)))
         if target.metric != LOSS and target.value > 1:
             raise InputError(TargetAboveOne(until, target.metric))
 
@@ -64,9 +64,9 @@ def bleu(translations: Sequence[Sequence[Sequence[int]]]) -> float:
     """
     from sacrebleu.metrics import BLEU as Metric
 
-    own, references = ([" ".join(map(str, pair[side])) for pair in translations] for side in (0, 1))
+    hypotheses, references = ([" ".join(map(str, pair[side])) for pair in translations] for side in (0, 1))
     # the words are numbers already, between blanks
-    return float(Metric(tokenize="none", force=True).corpus_score(own, [references]).score)
+    return float(Metric(tokenize="none", force=True).corpus_score(hypotheses, [references]).score)
 
 
 def shown(figures: Mapping[str, float]) -> str:

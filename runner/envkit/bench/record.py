@@ -210,7 +210,7 @@ def digest(folder: Path) -> str:
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
+    """Return whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
     try:
         with files.opened(folder / FILE_NAME) as file:
             return file.readline().endswith(b"\n")
@@ -219,12 +219,12 @@ def is_begun(folder: Path) -> bool:
 
 
 def is_search(folder: Path) -> bool:
-    """Whether the record in ``folder``, if there is one, is that of a search by ``envkit tune``."""
+    """Return whether the record in ``folder``, if there is one, is that of a search by ``envkit tune``."""
     return _begins(folder, b'{"event": "tune"')
 
 
 def is_submission(folder: Path) -> bool:
-    """Whether the record in ``folder``, if there is one, is that of ``envkit submit``, with a folder for each node."""
+    """Return whether ``folder`` has a record of ``envkit submit``, with a folder for each node."""
     return _begins(folder, b'{"event": "submit"')
 
 
@@ -236,7 +236,7 @@ def _begins(folder: Path, words: bytes) -> bool:
         return False
 
 
-def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], object]) -> list[Event]:
+def _read(folder: Path, kind: str, complete: bool, parse: Callable[[bytes], object]) -> list[Event]:
     path = folder / FILE_NAME
     try:
         with files.opened(path) as file:
@@ -250,8 +250,8 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], object]
                 raise _unusable(path, NoSchema())
             if first["schema"] != SCHEMA:
                 raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
-            rest = _each_once(path, lines, parse) if whole else ()
-            numbered = [(1, first), *rest]
+            others = _each_once(path, lines, parse) if complete else ()
+            numbered = [(1, first), *others]
     except OSError as error:
         raise InputError(Unreadable(str(path), files.reason(error), GIVE_RUN)) from None
     with reading(folder):
@@ -282,14 +282,14 @@ def _each_once(
 
     File systems, and whoever puts parts of a file together, can leave such lines: nothing is lost.
     """
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
     for number, line in lines:
         event = _parsed(path, number, line, parse)
         if event["event"] in MEASURED:
             digest = hashlib.sha256(line).digest()
-            if digest in seen:
+            if digest in digests:
                 continue
-            seen.add(digest)
+            digests.add(digest)
         yield number, event
 
 

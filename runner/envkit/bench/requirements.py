@@ -1,6 +1,6 @@
 """Requirements of a study for workloads, profiles, images and machines, checked before anything is measured.
 
-Messages name the options by which it was asked for.
+Messages name the options by which it was requested for.
 """
 
 from __future__ import annotations
@@ -77,34 +77,34 @@ def arm_of(arm: Arm, loaded: Profile) -> Arm:
     return replace(arm, profile=loaded.name, file=file, ranks=arm.ranks or own_ranks(loaded.ranks))
 
 
-def require(asked: Study) -> int:
+def require(requested: Study) -> int:
     """Raise InputError for what could be measured nowhere; returns the most ranks that an arm has on one node.
 
     The arms have the ranks of their profiles (``arm_of``).
     """
-    if asked.user_command is not None:
-        require_copy(asked.user_command)
-    if asked.instances > 1:
-        ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in asked.arms if arm.ranks)
+    if requested.user_command is not None:
+        require_copy(requested.user_command)
+    if requested.instances > 1:
+        ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in requested.arms if arm.ranks)
         excluding: tuple[Message | None, ...] = (
-            RanksTogether() if asked.ranks * asked.nodes > 1 else None,
+            RanksTogether() if requested.ranks * requested.nodes > 1 else None,
             next(ranked, None),
-            CommandStartedOnce() if asked.user_command else None,
-            FullTrainsOnce() if asked.epochs else None,
-            OneProcessForGpu() if asked.options.device == CUDA else None,
-            ComparedOnEach() if asked.workload == EVERY else None,
+            CommandStartedOnce() if requested.user_command else None,
+            FullTrainsOnce() if requested.epochs else None,
+            OneProcessForGpu() if requested.options.device == CUDA else None,
+            ComparedOnEach() if requested.workload == EVERY else None,
         )
         other = next((reason for reason in excluding if reason is not None), None)
         if other is not None:
-            raise InputError(NotWithInstances(asked.instances, other))
-    require_modes(asked.own_workloads, asked.options)
-    if asked.until is not None:
-        quality.require_target(asked.until, asked.own_workloads)
-    ranks = [arm.ranks or asked.ranks for arm in asked.arms]
-    trained = None if asked.user_command else asked.workload
-    how = _grown(asked) if asked.weak else asked.options
-    require_shares(asked.arms, trained, how, asked.ranks, asked.nodes)
-    require_exchange(asked.own_workloads, asked.options, min(ranks) * asked.nodes)
+            raise InputError(NotWithInstances(requested.instances, other))
+    require_modes(requested.own_workloads, requested.options)
+    if requested.until is not None:
+        quality.require_target(requested.until, requested.own_workloads)
+    ranks = [arm.ranks or requested.ranks for arm in requested.arms]
+    trained = None if requested.user_command else requested.workload
+    how = _grown(requested) if requested.weak else requested.options
+    require_shares(requested.arms, trained, how, requested.ranks, requested.nodes)
+    require_exchange(requested.own_workloads, requested.options, min(ranks) * requested.nodes)
     return max(ranks)
 
 
@@ -125,17 +125,17 @@ def require_copy(command: UserCommand) -> None:
         raise InputError(FolderUnreadable(command.folder, str(error.filename), str(error.strerror))) from None
 
 
-def _grown(asked: Study) -> Options:
+def _grown(requested: Study) -> Options:
     """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
-    ranks = asked.ranks * asked.nodes
+    ranks = requested.ranks * requested.nodes
     if ranks == 1:
         raise InputError(WeakOnOneRank())
-    for name in asked.own_workloads:
-        if found := batch_split.ungrown(name, asked.options, ranks):
-            raise InputError(About("--weak", found))
-    if not any(arm.cpu_shares == asked.ranks for arm in asked.arms):
+    for name in requested.own_workloads:
+        if problem := batch_split.ungrown(name, requested.options, ranks):
+            raise InputError(About("--weak", problem))
+    if not any(arm.cpu_shares == requested.ranks for arm in requested.arms):
         raise InputError(WeakWithoutOneProcess())
-    return replace(asked.options, scale=asked.options.scale * ranks)
+    return replace(requested.options, scale=requested.options.scale * ranks)
 
 
 def require_nodes(nodes: int, engine: str) -> None:
@@ -183,22 +183,24 @@ def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks
     many there are on each of ``nodes`` where an arm does not say it.
     """
     for arm in arms:
-        own = arm.ranks or 1
-        if nodes > 1 and own > 1:
-            raise InputError(RanksOnOneNode(arm.profile, own))
+        ranks_of_arm = arm.ranks or 1
+        if nodes > 1 and ranks_of_arm > 1:
+            raise InputError(RanksOnOneNode(arm.profile, ranks_of_arm))
         if trained is not None:
             each, on = (arm.ranks, 1) if arm.ranks else (ranks, nodes)
-            if found := batch_split.unshared(arm.workload or trained, how, each, on):
-                given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
-                raise InputError(RanksOfProfile(arm.profile, own, found) if arm.ranks else About(given, found))
-        elif own > 1:
-            raise InputError(RanksOfCommand(arm.profile, own))
+            if problem := batch_split.unshared(arm.workload or trained, how, each, on):
+                options = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
+                raise InputError(
+                    RanksOfProfile(arm.profile, ranks_of_arm, problem) if arm.ranks else About(options, problem)
+                )
+        elif ranks_of_arm > 1:
+            raise InputError(RanksOfCommand(arm.profile, ranks_of_arm))
 
 
 def exchanges(name: str) -> bool:
-    """Whether a workload is nothing but what ranks exchange; a user's own, in a file, is not."""
-    found = find(name)
-    return found is not None and found.exchange
+    """Return whether a workload is nothing but what ranks exchange; a user's own, in a file, is not."""
+    workload = find(name)
+    return workload is not None and workload.exchange
 
 
 def tools(how: Options) -> list[str]:
@@ -211,14 +213,14 @@ def choosing(how: Options) -> tuple[str, ...]:
     return CHOOSING if how.device == CUDA else ()
 
 
-def on_gpus(how: Options, own: bool) -> bool | None:
-    """Whether GPUs are trained on; None where a command of the user's ``own`` may do so if it finds some."""
-    return True if how.device == CUDA else None if own else False
+def on_gpus(how: Options, is_command: bool) -> bool | None:
+    """Return whether GPUs are trained on; None if a user's own command is (``is_command``), which may find some."""
+    return True if how.device == CUDA else None if is_command else False
 
 
-def require_in(seen: Mapping[str, Surroundings], workloads: Sequence[str], how: Options) -> None:
-    """Raise InputError where an image, as it was ``seen`` under each engine, lacks what the training needs."""
-    for engine, about in seen.items():
+def require_in(surroundings: Mapping[str, Surroundings], workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError if an image lacks what the training needs; ``surroundings`` are those of each engine."""
+    for engine, about in surroundings.items():
         inspection, image = about["inspection"], about["engine"]["image"]
         if how.device == CUDA:
             _require_gpu(inspection["accelerator"], image, engine)
@@ -234,37 +236,40 @@ def require_in(seen: Mapping[str, Surroundings], workloads: Sequence[str], how: 
             raise InputError(NoPinnedMemory(pinning[0], version, image))
 
 
-def _require_gpu(found: Accelerator, image: str, engine: str) -> None:
-    """Raise InputError if no GPU can be used; ``found`` is what ``envkit.worker.gpus.look`` saw in the image."""
-    if found["problem"] is not None:
-        raise InputError(NoGpuInImage(image, engine, from_json(found["problem"])))
+def _require_gpu(accelerator: Accelerator, image: str, engine: str) -> None:
+    """Raise InputError if no GPU can be used; ``accelerator`` is what ``envkit.worker.gpus.look`` saw in the image."""
+    if accelerator["problem"] is not None:
+        raise InputError(NoGpuInImage(image, engine, from_json(accelerator["problem"])))
 
 
-def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Surroundings]) -> None:
+def require_two_images(arms: Sequence[Arm], surroundings: Mapping[str, Surroundings]) -> None:
     """Raise InputError where images that are to be compared are one, or for different processors.
 
-    ``seen`` has, by ``Arm.target``, what an engine said of itself and its image, and what was seen inside.
+    ``surroundings`` has, by ``Arm.target``, what an engine said of itself and its image, and what was seen inside.
     """
     having = [arm for arm in arms if arm.image]
     for arm in having[1:]:
         reference = having[0]
-        identities = [_identity(seen[one.target]) for one in (reference, arm)]
+        identities = [_identity(surroundings[arm_of_image.target]) for arm_of_image in (reference, arm)]
         if identities[0] == identities[1]:
             raise InputError(SameImage(str(arm.image), str(reference.image), identities[0]))
-        machines = [str(seen[one.target]["inspection"]["fingerprint"]["architecture"]) for one in (reference, arm)]
+        machines = [
+            str(surroundings[arm_of_image.target]["inspection"]["fingerprint"]["architecture"])
+            for arm_of_image in (reference, arm)
+        ]
         if machines[0] != machines[1]:
             raise InputError(EmulatedImage(str(arm.image), machines[1], str(reference.image), machines[0]))
 
 
-def _identity(seen: Surroundings) -> str:
-    """What two images can't have in common: their digest, and of this machine's Pythons where they are installed."""
-    engine, python = seen["engine"], seen["inspection"]["python"]
+def _identity(surroundings: Surroundings) -> str:
+    """Return what no two images share: their digest, or where this machine's Pythons are installed."""
+    engine, python = surroundings["engine"], surroundings["inspection"]["python"]
     return f"{engine['digest'][:19]}…" if "digest" in engine else f"Python {python['version']} in {python['prefix']}"
 
 
-def require_gpus(seen: Mapping[str, Surroundings], ranks: int, how: Options) -> None:
-    """Raise InputError where so many ranks have too few GPUs, as these were ``seen`` in what they run in."""
-    for place, about in seen.items():
+def require_gpus(surroundings: Mapping[str, Surroundings], ranks: int, how: Options) -> None:
+    """Raise InputError if so many ranks have too few GPUs; ``surroundings`` are those of each engine."""
+    for place, about in surroundings.items():
         usable = about["inspection"]["facts"].get("gpus", 0)
         if how.device == CUDA and ranks > usable:
             fix = OneProcess() if usable == 1 else FewerRanks(usable)
@@ -272,16 +277,16 @@ def require_gpus(seen: Mapping[str, Surroundings], ranks: int, how: Options) -> 
 
 
 def require_room(
-    seen: Mapping[str, Surroundings], number: int, option: str = "--nproc", who: str = "each rank"
+    surroundings: Mapping[str, Surroundings], number: int, option: str = "--nproc", who: str = "each rank"
 ) -> None:
-    """Raise InputError where the cores are too few for so many processes, as they were ``seen`` under each engine.
+    """Raise InputError if the cores are too few for so many processes; ``surroundings`` are those of each engine.
 
     The rest is as for ``batch_split.crowded``.
     """
-    for engine, about in seen.items():
+    for engine, about in surroundings.items():
         cores = about["inspection"]["facts"]["physical_cores"]
-        if found := batch_split.crowded(number, cores, f"engine {engine}", option, who):
-            raise InputError(found)
+        if problem := batch_split.crowded(number, cores, f"engine {engine}", option, who):
+            raise InputError(problem)
 
 
 def data(wanted: str | None, workloads: Sequence[str]) -> DataSet:

@@ -65,11 +65,11 @@ def require_same_run(
     """Raise InputError if the prepared run differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
         then = [without_folder(first["study"]), first["environments"], sorted(first["allowed_variables"])]
-    own = {name: one.to_json() for name, one in environments.items()}
-    now = [without_folder(study.to_json()), own, sorted(context.kept)]
+    prepared = {name: environment.to_json() for name, environment in environments.items()}
+    now = [without_folder(study.to_json()), prepared, sorted(context.kept)]
     names = ("", ENVIRONMENTS, KEPT_VARIABLES)
     compared = zip(then, now, names, strict=True)
-    require_same(folder, first, [line for one in compared for line in differences(*one)])
+    require_same(folder, first, [line for comparison in compared for line in differences(*comparison)])
     require_same_machine(folder, first, context.seen)
     if seal.is_good(first):  # another user's digests tell nothing
         require_same_values(folder, first, context.kept)
@@ -83,8 +83,8 @@ def without_folder(study: Event) -> Event:
     arms = [dict(arm) for arm in study["arms"]]
     for arm in arms[2:] if study["ablated"] else ():
         arm["file"] = arm["file"] and Path(arm["file"]).name
-    rest = {name: value for name, value in study.items() if name not in ("arms", "contrasts", "keep_env")}
-    return {"arms": arms, **rest, "contrasts": study["contrasts"]}
+    others = {name: value for name, value in study.items() if name not in ("arms", "contrasts", "keep_env")}
+    return {"arms": arms, **others, "contrasts": study["contrasts"]}
 
 
 def differences(then: object, now: object, name: str = "") -> list[Difference]:
@@ -117,7 +117,7 @@ def seed_of(folder: Path, study: Event) -> int:
 
 def lengths_of(study: Event) -> tuple[int, int, float]:
     """Return steps, blocks and budget (seconds) of a recorded study. Raise ValueError or LookupError."""
-    steps = {_number("steps", one["steps"], 0, MOST_STEPS) for one in study["workloads"].values()}
+    steps = {_number("steps", length["steps"], 0, MOST_STEPS) for length in study["workloads"].values()}
     (of_all,) = steps
     budget_s = study["stopping"]["budget_s"]
     if isinstance(budget_s, bool) or not isinstance(budget_s, int | float) or not 0 <= budget_s < math.inf:

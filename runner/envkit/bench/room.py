@@ -111,27 +111,25 @@ def _halves(seconds: float) -> float:
     return math.ceil(seconds / 30) / 2
 
 
-def is_short(found: Need, study: Study, share: float = 1.0) -> bool:
+def is_short(need: Need, study: Study, share: float = 1.0) -> bool:
     """Return whether the budget has no room for a verdict where a block takes ``share`` of what was seen."""
-    return not study.stopping.blocks and found.total_s(share) > (1 + OVERSHOOT) * study.stopping.budget_s
+    return not study.stopping.blocks and need.total_s(share) > (1 + OVERSHOOT) * study.stopping.budget_s
 
 
-def is_refused(found: Need, study: Study, share: float = 1.0) -> bool:
+def is_refused(need: Need, study: Study, share: float = 1.0) -> bool:
     """Return whether a verdict takes so much longer than the budget that the run ends at once.
 
     A run to which nobody gave a budget never does.
     """
     return (
-        not study.stopping.open_ended
-        and is_short(found, study, share)
-        and found.total_s(share) > _longest_s(study, found)
+        not study.stopping.open_ended and is_short(need, study, share) and need.total_s(share) > _longest_s(study, need)
     )
 
 
-def _longest_s(study: Study, found: Need) -> float:
+def _longest_s(study: Study, need: Need) -> float:
     """Return how long the run may take (seconds of workers): in a job of Slurm's no longer than that."""
     longest_s, end = LONGEST * study.stopping.budget_s, _job_end()
-    return longest_s if end is None else min(longest_s, found.spent_s + max(0.0, end - time.time()))
+    return longest_s if end is None else min(longest_s, need.spent_s + max(0.0, end - time.time()))
 
 
 def _job_end() -> float | None:
@@ -141,16 +139,16 @@ def _job_end() -> float | None:
         return None
 
 
-def refusal(found: Need, study: Study, again: str | None = None) -> BudgetTooShort:
+def refusal(need: Need, study: Study, again: str | None = None) -> BudgetTooShort:
     """Return how much a verdict takes, and the budget to give. ``again`` is the command that goes on with the run."""
-    given, total_s = study.stopping.budget_s, found.total_s()
-    job = None if total_s > LONGEST * given else "Slurm"
-    return BudgetTooShort("--budget", given, found.fewest, length(total_s), budget(total_s), job, again)
+    budget_s, total_s = study.stopping.budget_s, need.total_s()
+    job = None if total_s > LONGEST * budget_s else "Slurm"
+    return BudgetTooShort("--budget", budget_s, need.fewest, length(total_s), budget(total_s), job, again)
 
 
-def going_on(found: Need) -> GoingOn:
+def going_on(need: Need) -> GoingOn:
     """Return the message that the run takes longer than its budget."""
-    return GoingOn(found.block_s, found.fewest, length(found.total_s()))
+    return GoingOn(need.block_s, need.fewest, length(need.total_s()))
 
 
 def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = None) -> None:
@@ -164,9 +162,9 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
         return
     if worker_s:
         block_s = sum(worker_s) / len(worker_s) * (len(study.arms) if arms is None else arms)
-        found = Need(0, study.fewest_blocks, 0.0, block_s, UNSURE * block_s)
-        if found.total_s(UNSURE) > LONGEST * stopping.budget_s:
-            raise TooShort(refusal(found, study))
+        need = Need(0, study.fewest_blocks, 0.0, block_s, UNSURE * block_s)
+        if need.total_s(UNSURE) > LONGEST * stopping.budget_s:
+            raise TooShort(refusal(need, study))
         return
     least_s = LEAST_COMMAND_S if study.user_command else LEAST_WORKER_S
     lengths = (
@@ -192,7 +190,7 @@ def block_s(run: Run, blocks: int, latest: int = LATEST) -> float:
 def wants_reading(run: Run, block: int) -> bool:
     """Return whether it is time to read the reference kernel again, before ``block``."""
     study, read = run.study, run.all(ReferenceKernel)
-    if study.epochs or run.first(ReferenceKernelFailure) or any(one.block == block for one in read):
+    if study.epochs or run.first(ReferenceKernelFailure) or any(reading.block == block for reading in read):
         return False
     if not read or study.stopping.blocks:
         return True
@@ -203,7 +201,7 @@ def wants_reading(run: Run, block: int) -> bool:
 
 def reading_s(run: Run) -> float:
     """The longest that a reading of the reference kernel took so far."""
-    return max((one.worker_seconds for one in run.all(ReferenceKernel)), default=0.0)
+    return max((reading.worker_seconds for reading in run.all(ReferenceKernel)), default=0.0)
 
 
 def readings_s(run: Run, blocks: int) -> float:

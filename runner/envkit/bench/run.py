@@ -114,13 +114,13 @@ class Run:
         return of_rank(self.beginning.inspection(arm.target), self.study.parts_of(arm))
 
     def same_training(self, arm: Arm) -> bool:
-        """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
+        """Return whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
 
         A user's command has no known value.
         """
         study, reference = self.study, self.study.reference_of(arm)
-        first = (self.samples(one)[:1] for one in (reference, arm))
-        weights = {sample.digests.get(INITIAL_WEIGHTS) for found in first for sample in found}
+        first = (self.samples(side)[:1] for side in (reference, arm))
+        weights = {sample.digests.get(INITIAL_WEIGHTS) for samples in first for sample in samples}
         return (
             study.user_command is None and study.workload_of(arm) == study.workload_of(reference) and len(weights) <= 1
         )
@@ -128,7 +128,7 @@ class Run:
     def timed_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
         """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
         skipped = self.skipped_steps
-        return [one.step_s[skipped:] for one in self._within(arm, blocks)]
+        return [sample.step_s[skipped:] for sample in self._within(arm, blocks)]
 
     def complete_blocks(self, arm: Arm, reference: Arm | None = None) -> list[int]:
         """The blocks that have a sample of both ``arm`` and its reference (or another one), in order."""
@@ -142,7 +142,8 @@ class Run:
         They compare by the time of all steps, so a step counts as many times as there are.
         """
         work = [
-            1 / len(one.step_s) if self.study.epochs else one.images_per_step or 1 for one in self._within(arm, blocks)
+            1 / len(sample.step_s) if self.study.epochs else sample.images_per_step or 1
+            for sample in self._within(arm, blocks)
         ]
         pairs = zip(self.timed_steps(arm, blocks), work, strict=True)
         return [steps if share == 1 else [second / share for second in steps] for steps, share in pairs]
@@ -153,7 +154,7 @@ class Run:
         ``reference`` is another than the study has for the arm.
         """
         reference = reference or self.study.reference_of(arm)
-        times = [dict(self._means(one)) for one in (reference, arm)]
+        times = [dict(self._means(side)) for side in (reference, arm)]
         blocks = [block for block in self.complete_blocks(arm, reference) if block not in without]
         return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))
 

@@ -40,11 +40,11 @@ def sealed(event: Mapping[str, object], bound_to: str | None = None) -> dict[str
 
 def is_good(event: Mapping[str, object], bound_to: str | None = None) -> bool:
     """Return whether this user sealed exactly this event. Raise InputError if others may know the key."""
-    given = event.get(KEY)
-    if not isinstance(given, str):
+    digest = event.get(KEY)
+    if not isinstance(digest, str):
         return False
     key = user_key.find()
-    return key is not None and hmac.compare_digest(given.encode(), _of(event, key, bound_to).encode())
+    return key is not None and hmac.compare_digest(digest.encode(), _of(event, key, bound_to).encode())
 
 
 def value_digests(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str | None]:
@@ -62,8 +62,8 @@ def value_digests(values: Mapping[str, str], names: Iterable[str]) -> dict[str, 
 
 
 def _of(event: Mapping[str, object], key: bytes, bound_to: str | None) -> str:
-    rest = {name: value for name, value in event.items() if name != KEY}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    unsealed = {name: value for name, value in event.items() if name != KEY}
+    text = json.dumps(unsealed, sort_keys=True, separators=(",", ":"))
     return _digest(key, EVENT + f"{bound_to or ''}\0{text}".encode())
 
 

@@ -122,17 +122,17 @@ class Study:
         return tuple(arm for arm in self.arms if arm not in compared and arm.cpu_shares is None)
 
     def contrasts_of(self, role: Role) -> tuple[Contrast, ...]:
-        return tuple(one for one in self.contrasts if one.role is role)
+        return tuple(contrast for contrast in self.contrasts if contrast.role is role)
 
     def contrast(self, arm: Arm, role: Role) -> Contrast | None:
         """Return the first contrast of an arm in a role."""
-        return next((one for one in self.contrasts_of(role) if one.arm == arm.name), None)
+        return next((contrast for contrast in self.contrasts_of(role) if contrast.arm == arm.name), None)
 
     def reference_of(self, arm: Arm) -> Arm:
         """Return the arm that ``arm`` has its effect beside; a reference itself where it is one."""
-        found = self.contrast(arm, Role.EFFECT)
-        if found is not None:
-            return self.arm(found.reference)
+        contrast = self.contrast(arm, Role.EFFECT)
+        if contrast is not None:
+            return self.arm(contrast.reference)
         return arm if arm in self.references else self.reference
 
     @property
@@ -143,7 +143,7 @@ class Study:
     @property
     def compared(self) -> tuple[Arm, ...]:
         """The arms whose effect is measured."""
-        names = {one.arm for one in self.contrasts_of(Role.EFFECT)}
+        names = {contrast.arm for contrast in self.contrasts_of(Role.EFFECT)}
         return tuple(arm for arm in self.arms if arm.name in names)
 
     @property
@@ -179,8 +179,8 @@ class Study:
     @property
     def pairs(self) -> tuple[tuple[Arm, Arm], ...]:
         """Return the arms that are compared, each two once: their intervals share the error rate."""
-        first = {one.pair: one for one in reversed(self.contrasts)}
-        distinct = dict.fromkeys(one.pair for one in self.contrasts)
+        first = {contrast.pair: contrast for contrast in reversed(self.contrasts)}
+        distinct = dict.fromkeys(contrast.pair for contrast in self.contrasts)
         return tuple((self.arm(first[pair].arm), self.arm(first[pair].reference)) for pair in distinct)
 
     @property
@@ -200,7 +200,7 @@ class Study:
 
     @property
     def one_run_each(self) -> bool:
-        """Whether it is one full training per arm, which gives a ratio and no interval."""
+        """Return whether it is one full training per arm, which gives a ratio and no interval."""
         return self.epochs > 0 and self.stopping.blocks <= 1
 
     @property
@@ -300,15 +300,15 @@ class Study:
         """The study with samples of so many steps, of all workloads; a command that is paced keeps its pace."""
         if self.user_command is not None and self.user_command.is_paced:
             return self
-        return replace(self, workloads={name: replace(one, steps=steps) for name, one in self.workloads.items()})
+        return replace(self, workloads={name: replace(length, steps=steps) for name, length in self.workloads.items()})
 
     def sized(self, steps: Mapping[str, int] | None, warmup_steps: Mapping[str, int] | None) -> Study:
         """Return the study with the lengths of samples as they were fixed, by the workload's name; None leaves them."""
         if steps is None or warmup_steps is None:
             return self
         sized = {
-            name: replace(one, steps=steps[name], warmup_steps=warmup_steps[name])
-            for name, one in self.workloads.items()
+            name: replace(length, steps=steps[name], warmup_steps=warmup_steps[name])
+            for name, length in self.workloads.items()
         }
         return replace(self, workloads=sized)
 
@@ -324,8 +324,8 @@ class Study:
 
     def data_of(self, arm: Arm) -> str:
         """Return the folder of the data that ``arm`` trains on, or what stands for one."""
-        found = None if self.user_command else find(self.workload_of(arm))  # a record's may be unknown here
-        return GENERATED if found is not None and found.generated else self.data or ""
+        workload = None if self.user_command else find(self.workload_of(arm))  # a record's may be unknown here
+        return GENERATED if workload is not None and workload.generated else self.data or ""
 
     def with_arms(self, arms: Iterable[Arm]) -> Study:
         """The study with other arms, and the effect of each: of several workloads beside the baseline on its own."""

@@ -69,8 +69,8 @@ def check(name: str) -> bool:
         _work_in_parallel()
         openmp.STARTED_ON = cpus = _started_on()
         environment = _resolved(chosen, cpus)
-        initial_environment.AT_TORCH = _at_torch(initial_environment.own(), os.environ)
-        holds, (verdict, *details) = judge(environment, collect(), initial_environment.own(), os.environ)
+        initial_environment.AT_TORCH = _at_torch(initial_environment.started_variables(), os.environ)
+        holds, (verdict, *details) = judge(environment, collect(), initial_environment.started_variables(), os.environ)
     except InputError as error:
         print(f"envkit: {text_of(error)}")
         return False

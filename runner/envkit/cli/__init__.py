@@ -118,8 +118,8 @@ def _program(command: str) -> str:
 def parser_of(command: str) -> tuple[Parser, ModuleType]:
     """Return the parser of a command, and the module that runs it."""
     module = _module(command)  # only what is asked for, and one parser: `exec` is to start fast
-    what = COMMANDS[command]
-    parser = Parser(prog=_program(command), description=f"{what[0].upper()}{what[1:]}.", epilog=EXIT_STATUSES)
+    summary = COMMANDS[command]
+    parser = Parser(prog=_program(command), description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_STATUSES)
     parser.set_defaults(command=command)
     module.add_arguments(parser)
     return parser, module

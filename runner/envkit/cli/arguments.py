@@ -93,16 +93,16 @@ def counts(least: int) -> Callable[[str], tuple[int, ...]]:
     return parse
 
 
-def words_of(known: Collection[str], what: str) -> Callable[[str], tuple[str, ...]]:
-    """Return a parser of ``fork,spawn``: different words of those that are ``known``, in the given order.
+def words_of(choices: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:
+    """Return a parser of ``fork,spawn``: different words of ``choices``, in the given order.
 
-    ``what`` is the noun for one of them.
+    ``noun`` is the noun for one of them.
     """
 
     def parse(word_list: str) -> tuple[str, ...]:
         for word in word_list.split(","):
-            if word not in known:
-                raise BadValue(UnknownWord(what, word, tuple(known), nearest(word, known)))
+            if word not in choices:
+                raise BadValue(UnknownWord(noun, word, tuple(choices), nearest(word, choices)))
         return tuple(dict.fromkeys(word_list.split(",")))
 
     return parse

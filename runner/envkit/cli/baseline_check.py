@@ -185,9 +185,9 @@ def _command(name: str, old: Baseline) -> str:
         words += [f"--{option.replace('_', '-')}", value]
     if command is None and study["workload"] != DEFAULT:
         words += ["--workload", study["workload"]]
-    known = {key: value for key, value in study.get("options", {}).items() if key in asdict(Options())}
+    loader_options = {key: value for key, value in study.get("options", {}).items() if key in asdict(Options())}
     options: Callable[..., Options] = Options  # type: ignore[explicit-any] # the file may be of another form, which nothing here acts upon
-    words += options(**known).arguments() if command is None else ()
+    words += options(**loader_options).arguments() if command is None else ()
     words += ["--data", SYNTHETIC] if study["data"] == SYNTHETIC else []
     for variable in old.document["allowed_variables"]:
         words += ["--keep-env", variable]

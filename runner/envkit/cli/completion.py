@@ -71,9 +71,9 @@ def bash(words: Mapping[str, Words]) -> str:
     """Return the script for bash."""
     nested = [name.partition(" ")[0] for name in words if " " in name]
     values = [
-        f"        {shlex.quote(f'{command} {option}')}) {_shell_words(known)} ;;"
+        f"        {shlex.quote(f'{command} {option}')}) {_shell_words(choices)} ;;"
         for command, entry in words.items()
-        for option, known in entry.values.items()
+        for option, choices in entry.values.items()
     ]
     options = [
         f"                    {_quoted(name)}) words='{' '.join(entry.options)}' ;;" for name, entry in words.items()
@@ -92,8 +92,8 @@ def bash(words: Mapping[str, Words]) -> str:
     return text
 
 
-def _shell_words(known: list[str]) -> str:
-    return f"words='{' '.join(known)}'" if known else "compopt -o default 2>/dev/null; return"
+def _shell_words(choices: list[str]) -> str:
+    return f"words='{' '.join(choices)}'" if choices else "compopt -o default 2>/dev/null; return"
 
 
 def _quoted(name: str) -> str:
@@ -109,7 +109,7 @@ def fish(words: Mapping[str, Words]) -> str:
     """Return the script for fish."""
     lines: list[str] = []
     first = "complete -c envkit -n __fish_use_subcommand"
-    lines += [f"{first} -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
+    lines += [f"{first} -f -a {name} -d {shlex.quote(summary)}" for name, summary in COMMANDS.items()]
     for command, entry in words.items():
         name, _, inner = command.partition(" ")
         condition = f"__fish_seen_subcommand_from {name}" + (
@@ -117,8 +117,8 @@ def fish(words: Mapping[str, Words]) -> str:
         )
         where = f"complete -c envkit -n {shlex.quote(condition)}"
         for option in entry.options:
-            known = entry.values.get(option)
-            takes = "" if known is None else f" -r -a {shlex.quote(' '.join(known))}" if known else " -r"
+            choices = entry.values.get(option)
+            takes = "" if choices is None else f" -r -a {shlex.quote(' '.join(choices))}" if choices else " -r"
             lines.append(f"{where} -l {option.removeprefix('--')}{takes}")
         if entry.arguments:
             lines.append(f"{where} -a {shlex.quote(' '.join(entry.arguments))}")

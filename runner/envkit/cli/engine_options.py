@@ -31,10 +31,10 @@ def add(parser: Parser, python: str = MEASURED, engine: str | None = START_WORKE
     group.add_argument(
         "--image", metavar="NAME", help=f"{engines.taking('image')}: use this image (default: envkit-cpu)"
     )
-    for option, which, default in (("--sif", "apptainer", "build/envkit-cpu.sif"),
+    for option, engines_taking, default in (("--sif", "apptainer", "build/envkit-cpu.sif"),
                                     ("--sqsh", "enroot", "build/envkit-cpu.sqsh")):  # fmt: skip
         group.add_argument(option, metavar="FILE", advanced=True,
-                           help=f"{which}: use this image (default: {default})")  # fmt: skip
+                           help=f"{engines_taking}: use this image (default: {default})")  # fmt: skip
     group.add_argument("--cpus", metavar="N", advanced=True, help="containers: limit CPU time to N CPUs, e.g. 1.5")
     group.add_argument("--cpuset-cpus", metavar="LIST", advanced=True, help="containers: use these CPUs, e.g. 0-3,8")
     group.add_argument("--memory", metavar="SIZE", advanced=True, help="containers: limit memory to SIZE, e.g. 4g")

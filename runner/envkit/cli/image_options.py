@@ -91,8 +91,8 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
     elif kind == "python":
         short = [Path(path).parent.parent.name.lstrip(".") or path for path in (first, second)]
     else:
-        parts = [_repository_and_tag(path) for path in (first, second)]
-        short = [tag for _, tag in parts] if parts[0][0] == parts[1][0] else [first, second]
+        tagged = [_repository_and_tag(path) for path in (first, second)]
+        short = [tag for _, tag in tagged] if tagged[0][0] == tagged[1][0] else [first, second]
     return (short[0], short[1]) if short[0] != short[1] else (first, second)
 
 

@@ -18,7 +18,7 @@ from envkit.rendering import text
 
 
 def nodes(
-    settings: Settings, folder: Path, results: Sequence[NodeResult], left: int
+    settings: Settings, folder: Path, results: Sequence[NodeResult], missing: int
 ) -> tuple[int, Sequence[str], Sequence[str]]:
     """How many nodes the next job takes, those that it must have, and those that it must not.
 
@@ -36,7 +36,7 @@ def nodes(
     out = client.out_of_service(more)
     for name, reason in out.items():
         print(f"envkit: {text(Replaced(name, reason))}", file=sys.stderr)
-    return left, [*wanted, *(name for name in more if name not in out)][:left], settled
+    return missing, [*wanted, *(name for name in more if name not in out)][:missing], settled
 
 
 def _as_before(settings: Settings, folder: Path) -> list[str]:

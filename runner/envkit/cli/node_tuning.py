@@ -106,10 +106,10 @@ def confirm(settings: Settings, folder: Path, place: Path, node: str, number: in
                 return FAILED
             number_of_best, shipped = _chosen(confirming, folder, node)
             best = confirming.search.candidate(number_of_best)
-            known = None if shipped is None else confirming.search.candidate(shipped)
-            if best is None or (shipped is not None and known is None):
+            best_shipped = None if shipped is None else confirming.search.candidate(shipped)
+            if best is None or (shipped is not None and best_shipped is None):
                 raise InputError(FoundElsewhereOnly())
-            reason, _ = confirming.confirmed(best, known, (number_of_best, shipped))
+            reason, _ = confirming.confirmed(best, best_shipped, (number_of_best, shipped))
     return INTERRUPTED if reason == CUT_SHORT else MEASURED if reason in ENDED else FAILED
 
 
@@ -178,5 +178,5 @@ def choose(confirming: Session, folder: Path) -> Chosen:
 
 def records(folder: Path) -> list[list[Event]]:
     """Return what each node that has begun to search has recorded."""
-    places = sorted(folder / name for name in node_status.seen(folder))
+    places = sorted(folder / name for name in node_status.begun(folder))
     return [events.read(place) for place in places if record.is_begun(place)]

@@ -78,9 +78,9 @@ class _Marking(argparse._ActionsContainer):
         self, title: str | None = None, description: str | None = None, *, advanced: bool = False
     ) -> argparse._ArgumentGroup:
         """Return the group of this title: several callers may add to one."""
-        for known in self._action_groups:
-            if title is not None and known.title == title:
-                return known
+        for existing in self._action_groups:
+            if title is not None and existing.title == title:
+                return existing
         group = _Group(self, title, description)
         group.advanced = advanced
         self._action_groups.append(group)
@@ -185,8 +185,10 @@ class Parser(_Marking, argparse.ArgumentParser):
         if dashed is None:
             return UnexpectedArgument(words[0], self.prog)
         option = dashed.partition("=")[0]
-        known = [name for action in self._actions if action.help != argparse.SUPPRESS for name in action.option_strings]
-        return UnknownOption(option, self.prog, nearest(option, known))
+        options = [
+            name for action in self._actions if action.help != argparse.SUPPRESS for name in action.option_strings
+        ]
+        return UnknownOption(option, self.prog, nearest(option, options))
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> object:
         try:

@@ -207,7 +207,7 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
 
 def _require_kind(settings: Settings) -> None:
     """Raise InputError where a profile is not for this kind of node: the runner looks at its own node only."""
-    facts = needs.known(facts_here())
+    facts = needs.from_facts(facts_here())
     named = {arm.profile for arm in settings.study.arms} - {profile.TUNED}  # which is another on every node
     for named_profile in map(profile.load, sorted(named)):
         unmet = needs.unmet(needs.of_kind(named_profile.needs), facts)

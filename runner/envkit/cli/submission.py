@@ -228,10 +228,10 @@ def _resume(
             return _follow(settings, opened, job, arguments, show)  # it went on, or ended, while nobody looked
         results = collect(folder, settings, None)
         settled = [node.name for node in results if node.settled]
-        left = settings.runs - len(settled)
-        if left <= 0:
+        missing = settings.runs - len(settled)
+        if missing <= 0:
             return _report(settings, folder, None, results, arguments, show, interrupted=False)
-        nodes, wanted, unwanted = next_job.nodes(settings, folder, results, left)
+        nodes, wanted, unwanted = next_job.nodes(settings, folder, results, missing)
         submitted.require_on_cluster(settings, wanted)
         wanted, out = _in_service(settings, wanted)
         try:

@@ -217,13 +217,13 @@ def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """
     out = client.out_of_service(names)
     alike = {reason: [name for name in names if out.get(name) == reason] for reason in sorted({*out.values()})}
-    left_out = tuple(OutOfService(table.named(those), reason) for reason, those in alike.items())
-    left = [name for name in names if name not in out]
-    if not left:
+    left_out = tuple(OutOfService(table.named(unavailable), reason) for reason, unavailable in alike.items())
+    available = [name for name in names if name not in out]
+    if not available:
         raise InputError(NoneInService(left_out))
     for group in left_out:
         print(f"envkit: {text(LeftOutNodes(group))}", file=sys.stderr)
-    return left, out
+    return available, out
 
 
 def _data(arguments: argparse.Namespace, study: Study) -> str | None:
@@ -282,16 +282,16 @@ def default_partition() -> str:
 
 def _chosen(named: str | None) -> list[Partition]:
     """Return the partitions of that name, or the cluster's default. Raise InputError if it is missing."""
-    known = {candidate.name: candidate for candidate in client.partitions()}
+    by_name = {candidate.name: candidate for candidate in client.partitions()}
     if named is None:
-        default = [candidate for candidate in known.values() if candidate.default]
+        default = [candidate for candidate in by_name.values() if candidate.default]
         if not default:
-            raise InputError(NoDefaultPartition(tuple(known)))
+            raise InputError(NoDefaultPartition(tuple(by_name)))
         return default
     for name in named.split(","):
-        if name not in known:
-            raise InputError(UnknownPartition(name, tuple(known), nearest(name, known)))
-    return [known[name] for name in named.split(",")]
+        if name not in by_name:
+            raise InputError(UnknownPartition(name, tuple(by_name), nearest(name, by_name)))
+    return [by_name[name] for name in named.split(",")]
 
 
 def hosts(short: str) -> list[str]:

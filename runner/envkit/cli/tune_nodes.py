@@ -138,7 +138,7 @@ def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) ->
         for comparison in (tuned_one, shipped_one)
         if comparison is not None and comparison.verdict == Verdict.FASTER
     ]
-    refused = tuple(arm for arm in faster if arm in verdict.wrong)
+    refused = tuple(arm for arm in faster if arm in verdict.cautions)
     won = {*faster} - {*refused}
     best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
     if best == confirm.TUNED:
@@ -155,7 +155,7 @@ def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) ->
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
     """The figures of an arm on the type of nodes, in the shape of one machine's."""
-    comparison = verdict.found.get(arm)
+    comparison = verdict.across.get(arm)
     if comparison is None:
         return None
     return Comparison(arm, comparison.speedup.verdict, comparison.speedup, load=verdict.load)

@@ -32,7 +32,7 @@ MIN_BLOCKS = 3
 
 @dataclass(frozen=True)
 class TypeVerdict:
-    """``found`` is by arm; ``wrong`` has the arms that are not recommended, and why.
+    """``across`` is by arm; ``cautions`` has the arms that are not recommended, and why.
 
     ``versus`` compares two arms with each other. ``result`` is that of the first node that counts.
     """
@@ -40,8 +40,8 @@ class TypeVerdict:
     kind: str
     nodes: tuple[str, ...]
     left_out: Mapping[str, Message]  # why, by node
-    found: Mapping[str, AcrossNodes]
-    wrong: Mapping[str, Message]
+    across: Mapping[str, AcrossNodes]
+    cautions: Mapping[str, Message]
     result: Result
     pair: tuple[str, str] | None = None  # the arms of versus, of which the first is compared with the second
     versus: AcrossNodes | None = None
@@ -49,15 +49,15 @@ class TypeVerdict:
 
     def not_recommended(self, arm: str) -> Message | None:
         """Return why an arm is not recommended, whatever its speed."""
-        return self.wrong.get(arm) or beside(self.load)
+        return self.cautions.get(arm) or beside(self.load)
 
     def to_json(self) -> dict[str, object]:
         return {
             "type": self.kind,
             "nodes": list(self.nodes),
             "left_out": {node: why.to_json() for node, why in self.left_out.items()},
-            "found": {arm: one.to_json() for arm, one in self.found.items()},
-            "wrong": {arm: why.to_json() for arm, why in self.wrong.items()},
+            "found": {arm: across.to_json() for arm, across in self.across.items()},
+            "wrong": {arm: why.to_json() for arm, why in self.cautions.items()},
             "load": self.load and self.load.to_json(),
             "versus": self.versus.to_json() if self.versus else None,
         }
@@ -69,22 +69,22 @@ class _Runs:
 
     ratios: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     versus: dict[str, list[float]] = field(default_factory=dict)
-    wrong: dict[str, Message] = field(default_factory=dict)
+    cautions: dict[str, Message] = field(default_factory=dict)
     first: Result | None = None
 
     def add(self, node: str, result: Result, run: Run, pair: tuple[str, str] | None) -> None:
         self.first = self.first or result
         study = result.study
         of = {arm.name: arm for arm in study.arms}
-        for one in result.comparisons:
-            self.ratios.setdefault(one.arm, {})[node] = run.block_ratios(of[one.arm])
-            if any(one.arm == missed.arm for missed in result.not_in_effect):
-                self.wrong.setdefault(one.arm, NotInEffectOn(node))
-            elif one.losses is not None and not one.losses.agree:
-                self.wrong.setdefault(one.arm, LossesDifferOn(node))
+        for comparison in result.comparisons:
+            self.ratios.setdefault(comparison.arm, {})[node] = run.block_ratios(of[comparison.arm])
+            if any(comparison.arm == missed.arm for missed in result.not_in_effect):
+                self.cautions.setdefault(comparison.arm, NotInEffectOn(node))
+            elif comparison.losses is not None and not comparison.losses.agree:
+                self.cautions.setdefault(comparison.arm, LossesDifferOn(node))
         if pair is not None and {*pair} <= of.keys():
-            own, reference = (of[name] for name in pair)
-            self.versus[node] = run.block_ratios(own, reference=reference)
+            arm, reference = (of[name] for name in pair)
+            self.versus[node] = run.block_ratios(arm, reference=reference)
 
 
 def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None = None) -> TypeVerdict | None:
@@ -92,23 +92,23 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
 
     ``pair`` names two arms: the first is compared with the second, too. Raise InputError for a damaged record.
     """
-    seen = [_node(name, place) for name, place in places.items()]
-    left_out: dict[str, Message] = {one.name: one.reason for one in seen if isinstance(one, LeftOut)}
-    groups, others = comparability.groups([one for one in seen if isinstance(one, Node)], least=MIN_BLOCKS)
-    left_out |= {one.name: one.reason for one in others}
+    entries = [_node(name, place) for name, place in places.items()]
+    left_out: dict[str, Message] = {entry.name: entry.reason for entry in entries if isinstance(entry, LeftOut)}
+    groups, others = comparability.groups([entry for entry in entries if isinstance(entry, Node)], least=MIN_BLOCKS)
+    left_out |= {node.name: node.reason for node in others}
     if not groups:
         return None
     chosen, *more = groups
-    left_out |= {one.name: OfAnotherType(one.kind) for group in more for one in group}
-    (judged,), _ = slow.judge([slow.measure([one.step_s for one in chosen])], margin)
-    for one, is_slow, ratio in zip(chosen, judged.slow, judged.ratio, strict=True):
+    left_out |= {node.name: OfAnotherType(node.kind) for group in more for node in group}
+    (judged,), _ = slow.judge([slow.measure([node.step_s for node in chosen])], margin)
+    for node, is_slow, ratio in zip(chosen, judged.slow, judged.ratio, strict=True):
         if is_slow:
-            left_out[one.name] = SlowNode(float(ratio) - 1)
-    nodes = [one.name for one in chosen if one.name not in left_out]
+            left_out[node.name] = SlowNode(float(ratio) - 1)
+    nodes = [node.name for node in chosen if node.name not in left_out]
     runs = _Runs()
     loads = {name: load for name in nodes if (load := _load(places[name]))}
     if sound := [name for name in nodes if name not in loads]:
-        left_out |= {name: UnderLoad(why) for name, one in loads.items() if (why := beside(one))}
+        left_out |= {name: UnderLoad(why) for name, load in loads.items() if (why := beside(load))}
         nodes, loads = sound, {}
     for name in nodes:
         with record.reading(places[name]):
@@ -117,13 +117,13 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
     assert runs.first is not None, "slow nodes are fewer than half"
     study = runs.first.study
     rate = ERROR_RATE / study.sharing
-    found = {arm: across_nodes([*of_arm.values()], rate, margin) for arm, of_arm in runs.ratios.items()}
+    judged_arms = {arm: across_nodes([*of_arm.values()], rate, margin) for arm, of_arm in runs.ratios.items()}
     return TypeVerdict(
         kind=chosen[0].kind,
         nodes=tuple(nodes),
         left_out=left_out,
-        found={arm: one for arm, one in found.items() if one is not None},
-        wrong=runs.wrong,
+        across={arm: across for arm, across in judged_arms.items() if across is not None},
+        cautions=runs.cautions,
         result=runs.first,
         pair=pair,
         versus=across_nodes([*runs.versus.values()], rate, margin) if runs.versus else None,
@@ -136,7 +136,7 @@ def _load(place: Path) -> Load | None:
     with record.reading(place):
         run = read(place)
         result = conclude(run)
-        if any(one.without_interference for one in result.comparisons):
+        if any(comparison.without_interference for comparison in result.comparisons):
             return None
         samples = run.samples()
         return load(samples, len({sample.block for sample in samples}), run.first(OtherPrograms))

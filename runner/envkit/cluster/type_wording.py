@@ -33,36 +33,40 @@ WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 Why = TypeVar("Why", bound=Hashable)
 
 
-def row(arm: str, found: AcrossNodes, reference: str, wrong: Message | None = None) -> Row:
+def row(arm: str, across: AcrossNodes, reference: str, caution: Message | None = None) -> Row:
     """Return one arm's speedup and verdict, and how far nodes differ in it; no speedup if it was not in effect."""
-    one = found.speedup
-    if isinstance(wrong, NotInEffectOn):
-        return Row(arm, NoSpeedup(wrong), "bad")
-    if wrong:
-        return Row(arm, NotRecommended(one.ratio, one.low, one.high, reference, found.nodes, wrong), "bad")
-    said = TypeSpeedup(one.ratio, one.low, one.high, reference, found.nodes, one.words, _spread(found))
-    return Row(arm, said, WEIGHTS.get(one.verdict, "plain"))
+    speedup = across.speedup
+    if isinstance(caution, NotInEffectOn):
+        return Row(arm, NoSpeedup(caution), "bad")
+    if caution:
+        return Row(
+            arm, NotRecommended(speedup.ratio, speedup.low, speedup.high, reference, across.nodes, caution), "bad"
+        )
+    sentence = TypeSpeedup(
+        speedup.ratio, speedup.low, speedup.high, reference, across.nodes, speedup.words, _spread(across)
+    )
+    return Row(arm, sentence, WEIGHTS.get(speedup.verdict, "plain"))
 
 
 def counted(nodes: Sized) -> str:
     return "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def _spread(found: AcrossNodes) -> Message:
+def _spread(across: AcrossNodes) -> Message:
     """Return how far nodes differ, and what that means for a node that was not measured."""
-    if found.nodes == 1:
-        return SpreadUnknown(found.another_low, found.another_high)
-    return SpreadOfNodes(found.between, found.between_high, found.another_low, found.another_high)
+    if across.nodes == 1:
+        return SpreadUnknown(across.another_low, across.another_high)
+    return SpreadOfNodes(across.between, across.between_high, across.another_low, across.another_high)
 
 
 def rows(verdict: TypeVerdict) -> list[Row]:
     """Return a row for each arm, then the type of the nodes and those that do not count."""
     reference = verdict.result.study.reference.name
-    found = [row(arm, one, reference, verdict.not_recommended(arm)) for arm, one in verdict.found.items()]
+    arm_rows = [row(arm, across, reference, verdict.not_recommended(arm)) for arm, across in verdict.across.items()]
     if verdict.versus is not None and verdict.pair is not None:
-        own, other = verdict.pair
-        found.append(row(own, verdict.versus, other))
-    return found + _about(verdict)
+        arm, other = verdict.pair
+        arm_rows.append(row(arm, verdict.versus, other))
+    return arm_rows + _about(verdict)
 
 
 def _about(verdict: TypeVerdict) -> list[Row]:
@@ -73,43 +77,45 @@ def _about(verdict: TypeVerdict) -> list[Row]:
 
 def alike(reasons: Mapping[str, Why]) -> dict[Why, list[str]]:
     """Return the names that have each reason, in order."""
-    found: dict[Why, list[str]] = {}
+    names_by_reason: dict[Why, list[str]] = {}
     for name, why in reasons.items():
-        found.setdefault(why, []).append(name)
-    return found
+        names_by_reason.setdefault(why, []).append(name)
+    return names_by_reason
 
 
 def table(verdict: TypeVerdict) -> Table:
     """Return a row for each arm, the fastest first, with the range in which another node of the type lies."""
-    ordered = sorted(verdict.found.items(), key=lambda one: -one[1].speedup.ratio)
+    ordered = sorted(verdict.across.items(), key=lambda arm_and_result: -arm_and_result[1].speedup.ratio)
     lines, weights = [], []
-    for arm, one in ordered:
-        wrong = verdict.wrong.get(arm)
-        comparison = Comparison(arm, one.speedup.verdict, one.speedup, load=verdict.load)
+    for arm, across in ordered:
+        caution = verdict.cautions.get(arm)
+        comparison = Comparison(arm, across.speedup.verdict, across.speedup, load=verdict.load)
         speedup, interval, difference = tables.found_cells(comparison)
-        another = f"{one.another_low:.2f} to {one.another_high:.2f}"
+        another = f"{across.another_low:.2f} to {across.another_high:.2f}"
         cells = [
             arm,
             speedup,
             interval,
-            LOSSES_DIFFER if wrong else difference,
-            str(one.nodes),
-            f"{one.between:.1%}",
+            LOSSES_DIFFER if caution else difference,
+            str(across.nodes),
+            f"{across.between:.1%}",
             another,
         ]
-        if isinstance(wrong, NotInEffectOn):
-            cells = [arm, "-", "", NOT_IN_EFFECT, str(one.nodes), "-", ""]
+        if isinstance(caution, NotInEffectOn):
+            cells = [arm, "-", "", NOT_IN_EFFECT, str(across.nodes), "-", ""]
         lines.append(cells)
         refused = verdict.not_recommended(arm) is not None
-        weights.append("bad" if refused else WEIGHTS.get(one.speedup.verdict, "plain"))
+        weights.append("bad" if refused else WEIGHTS.get(across.speedup.verdict, "plain"))
     return Table(COLUMNS, lines, (1, 4, 5), weights)
 
 
-def parts(verdict: TypeVerdict, folder: Path) -> list[Part]:
+def page_parts(verdict: TypeVerdict, folder: Path) -> list[Part]:
     """Return the table, why profiles are not recommended, the nodes, and the record of each node in ``folder``."""
     reference = verdict.result.study.reference.name
     refused = [
-        row(arm, one, reference, why) for arm, one in verdict.found.items() if (why := verdict.not_recommended(arm))
+        row(arm, across, reference, why)
+        for arm, across in verdict.across.items()
+        if (why := verdict.not_recommended(arm))
     ]
     place = Row("record", RecordOfNodes(str(folder), report(short(folder) / "NODE")), whole=True)
     return [table(verdict), Rows([*refused, *_about(verdict), place])]

@@ -40,7 +40,7 @@ def write(path: Path, content: bytes, private: bool = False) -> None:
 
 def put(path: Path, content: bytes, mode: int | None = None) -> None:
     """Do as ``write``, and raise OSError. ``mode`` is what is not PRIVATE and not as the umask has it."""
-    with destination.found(path) as place:
+    with destination.opened(path) as place:
         about = place.about()
         if about is None or (stat.S_ISREG(about.st_mode) and not place.opens):
             _replace(place, content, _mode(about, mode))
@@ -54,7 +54,7 @@ def put(path: Path, content: bytes, mode: int | None = None) -> None:
 def require(path: Path) -> None:
     """Raise InputError where ``write`` would find no place: asked before time is spent on what is to be written."""
     try:
-        with destination.found(path) as place:
+        with destination.opened(path) as place:
             about = place.about()
             if about is not None and stat.S_ISDIR(about.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -77,7 +77,7 @@ def make_private(folder: Path) -> None:
 
 def make_folder(folder: Path, mode: int | None = None) -> None:
     """Make a folder with its parents, with this ``mode`` or as the umask has it. Raise as ``make_private`` does."""
-    with destination.found(folder, make=True) as place:
+    with destination.opened(folder, make=True) as place:
         try:
             os.mkdir(place.name, 0o777 if mode is None else mode, dir_fd=place.folder)
         except FileExistsError:
@@ -96,7 +96,7 @@ def open_file(path: Path, flags: int) -> int:
 
     Raise OSError, and InputError for a link or a file that another user planted.
     """
-    with destination.found(path) as place:
+    with destination.opened(path) as place:
         flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         descriptor = os.open(place.name, flags, 0o600, dir_fd=place.folder)
         try:

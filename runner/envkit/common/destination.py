@@ -48,7 +48,7 @@ class Destination:
 
 
 @contextlib.contextmanager
-def found(path: Path, make: bool = False) -> Iterator[Destination]:
+def opened(path: Path, make: bool = False) -> Iterator[Destination]:
     """Open the folder in which ``path`` is to be written, for as long as the context lasts.
 
     ``make`` makes folders on the way that are missing. Raise OSError, and InputError for a link that is not followed.
@@ -74,7 +74,7 @@ class _Walk:
             name = self._left.pop(0)
             if name in HERE:
                 continue
-            last = all(one in HERE for one in self._left)
+            last = all(part in HERE for part in self._left)
             if name == ".." or not last:
                 self._enter(name)
             elif self._follow(name, last=True):

@@ -120,8 +120,8 @@ def whole_lines(descriptor: int) -> int:
     end = os.fstat(descriptor).st_size
     while end > 0:
         begin = max(0, end - 4096)
-        found = os.pread(descriptor, end - begin, begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        line_end = os.pread(descriptor, end - begin, begin).rfind(b"\n")
+        if line_end >= 0:
+            return begin + line_end + 1
         end = begin
     return 0

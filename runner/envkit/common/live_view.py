@@ -38,5 +38,5 @@ class LiveView:
 
 def minutes(seconds: float) -> str:
     """``1:05`` for 65 seconds."""
-    whole = round(seconds)
-    return f"{whole // 60}:{whole % 60:02}"
+    total = round(seconds)
+    return f"{total // 60}:{total % 60:02}"

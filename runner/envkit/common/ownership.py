@@ -1,4 +1,4 @@
-"""Whether nobody but this user and root can have written a file, as ssh asks of its own (``StrictModes``).
+"""Tell whether nobody but this user and root can have written a file, as ssh asks of its own (``StrictModes``).
 
 A file that names a program is as good as a program. So it must belong to this user or root. Others must be able neither
 to write it, nor to put another one in its place. The check allows what only looks dangerous:

@@ -33,12 +33,12 @@ class Progress(LiveView):
         super().__init__(quiet)
         self._budget_s = budget_s
         self._printed_s = time.monotonic()
-        described, left, standing = (
+        described, remaining, standing = (
             TextColumn(f"{{task.{name}}}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
             for name in ("description", "fields[left]", "fields[standing]")
         )
         narrow = self.live is not None and self.live.console.width < NARROW
-        columns = (described, standing) if narrow else (described, BarColumn(bar_width=10), left, standing)
+        columns = (described, standing) if narrow else (described, BarColumn(bar_width=10), remaining, standing)
         self._bar = Bar(*columns, auto_refresh=False)
         self._left = self._standing = ""
         self._task = self._bar.add_task("starting", total=budget_s or None, left="", standing="")

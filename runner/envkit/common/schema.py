@@ -149,8 +149,8 @@ def _unknown(at: Path_, error: ValidationError) -> tuple[Path_, Message]:
     key = next(
         key for key in error.instance if key not in properties and not any(re.search(each, key) for each in patterns)
     )
-    known = (*properties, *(schema.get("title", key) for key, schema in patterns.items()))
-    return (key,), UnknownKey(_name((*at, key)), known, nearest(str(key), known))
+    valid = (*properties, *(schema.get("title", key) for key, schema in patterns.items()))
+    return (key,), UnknownKey(_name((*at, key)), valid, nearest(str(key), valid))
 
 
 def _missing(at: Path_, error: ValidationError) -> tuple[Path_, Message]:

@@ -19,7 +19,7 @@ DEEPEST = 8
 
 @dataclass
 class _Size:
-    """What a value comes to with all that is in it."""
+    """Count a value with all that is in it."""
 
     values: int = 1
     characters: int = 0
@@ -44,7 +44,7 @@ def require(path: Path, text: str) -> None:
 
 
 def _require(path: Path, events: Iterable[yaml.Event]) -> None:
-    whole = _Size(values=0)
+    total = _Size(values=0)
     inside: list[tuple[str | None, _Size]] = []  # the anchors and sizes, as yet, of what is being read
     anchored: dict[str, _Size] = {}
     for event in events:
@@ -59,9 +59,9 @@ def _require(path: Path, events: Iterable[yaml.Event]) -> None:
             if event.anchor in (anchor for anchor, _ in inside):
                 raise InputError(InFile(str(path), line, RecursiveAnchor(event.anchor or "")))
             size = anchored.get(event.anchor or "", size)  # whoever builds it says that there is no such anchor
-        whole.values += size.values
-        whole.characters += size.characters
-        if whole.values > MOST_VALUES or whole.characters > LARGEST:
+        total.values += size.values
+        total.characters += size.characters
+        if total.values > MOST_VALUES or total.characters > LARGEST:
             raise InputError(InFile(str(path), line, TooManyValues(MOST_VALUES, LARGEST)))
         if len(inside) + size.levels > DEEPEST:
             raise InputError(InFile(str(path), line, TooDeep(DEEPEST)))

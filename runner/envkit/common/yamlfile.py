@@ -70,14 +70,14 @@ def content(path: Path) -> bytes:
         raise InputError(Unreadable(str(path), files.reason(error))) from None
 
 
-def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
-    """Parse ``path``, which is to be ``what``.
+def read(path: Path, kind: str = "a profile", is_shipped: bool = False) -> YamlFile:
+    """Parse ``path``, which is to be ``kind``.
 
-    A file of the kit's ``own`` is read by libyaml, where PyYAML has it: 8 times as fast, but its words for an error
-    are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML, or too large
-    (``yaml_limits``).
+    Libyaml reads a file that the kit ships (``is_shipped``), where PyYAML has it: 8 times as fast, but its words for an
+    error are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML, or too
+    large (``yaml_limits``).
     """
-    parser: type[Loader] = yaml.CSafeLoader if own and yaml.__with_libyaml__ else yaml.SafeLoader
+    parser: type[Loader] = yaml.CSafeLoader if is_shipped and yaml.__with_libyaml__ else yaml.SafeLoader
     try:
         text = content(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -88,7 +88,7 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
         loader = parser(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise InputError(InFile(str(path), 1, NotAMapping(what, path.stem)))
+            raise InputError(InFile(str(path), 1, NotAMapping(kind, path.stem)))
         file = YamlFile(path, {}, {}, {})
         file.lines[()] = root.start_mark.line + 1
         file.data.update(_convert_mapping(loader, root, (), file))

@@ -62,7 +62,7 @@ ENGINES = {
         enroot.EnrootEngine, process.remove_leftovers, "sqsh", enroot.EnrootEngine.options, enroot.CONTAINER
     ),
 }
-CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
+CONTAINERS = {name: entry.container for name, entry in ENGINES.items() if entry.container is not None}
 
 
 def taking(option: str) -> str:
@@ -85,16 +85,16 @@ def require_static(names: Sequence[str], options: EngineOptions) -> None:
         if name not in ENGINES:
             raise InputError(UnknownWord("engine", name, tuple(ENGINES), nearest(name, ENGINES)))
     registered = {name: ENGINES[name] for name in dict.fromkeys(names)}
-    taken = frozenset(option for one in registered.values() for option in one.options)
+    taken = frozenset(option for entry in registered.values() for option in entry.options)
     require_options(options, taken, [*registered])
     for limit in sorted(container.LIMITS & options.to_json().keys()):
-        for name, one in registered.items():
-            if limit not in one.options:
+        for name, entry in registered.items():
+            if limit not in entry.options:
                 raise InputError(LimitOfSome(f"--{limit.replace('_', '-')}", name))
-    for name, one in registered.items():
+    for name, entry in registered.items():
         if name == "local":
             local.LocalEngine(options)
-        kind = one.image_option
+        kind = entry.image_option
         if kind in IMAGE_FILES:
             apptainer.require_file(Path(getattr(options, kind) or IMAGE_FILES[kind]), kind)
 
@@ -109,5 +109,5 @@ def require_options(options: EngineOptions, taken: frozenset[str], names: Sequen
 
 def remove_leftovers() -> None:
     """Remove what runners that were killed have left behind, whatever engine they used."""
-    for remove in dict.fromkeys(one.remove_leftovers for one in ENGINES.values()):
+    for remove in dict.fromkeys(entry.remove_leftovers for entry in ENGINES.values()):
         remove()

@@ -111,10 +111,10 @@ class Worker(Protocol):
     """A worker that was started. Nothing of it is left behind once ``end`` was called."""
 
     def has_ended(self) -> bool:
-        """Whether it has ended by itself."""
+        """Return whether it has ended by itself."""
 
     def is_ready(self, wait_s: float) -> bool:
-        """Whether one that was started ahead waits for its turn. Wait for ``wait_s`` seconds at most to know."""
+        """Return whether one that was started ahead waits for its turn. Wait for ``wait_s`` seconds at most to know."""
 
     def give_turn(self) -> None:
         """Have one that waits for its turn train. One that has ended is left alone."""

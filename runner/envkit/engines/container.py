@@ -101,7 +101,7 @@ def mounts(launch: Launch) -> list[str]:
     if launch.data:
         folders.append(f"{launch.data}:{DATA}:ro")
     if launch.folder:
-        if any(one == launch.folder or Path(launch.folder) in Path(one).parents for one in IMAGES_OWN):
+        if any(path == launch.folder or Path(launch.folder) in Path(path).parents for path in IMAGES_OWN):
             raise InputError(HidesImage(launch.folder))
         folders.append(f"{launch.folder}:{launch.folder}:rw")
     for folder in filter(None, (str(PACKAGE), launch.data, launch.folder)):
@@ -181,7 +181,7 @@ def allowed(launch: Launch, caller: str | None) -> list[str]:
 
 
 def of_others(launch: Launch, caller: str | None) -> bool:
-    """Whether root runs its command in a folder of another user, where only privileges let it write."""
+    """Return whether root runs its command in a folder of another user, where only privileges let it write."""
     if caller is None or launch.folder is None or os.getuid() != 0:
         return False
     return Path(launch.folder).exists() and Path(launch.folder).stat().st_uid != 0
@@ -226,7 +226,7 @@ def memory_bytes(text: str) -> int:
     return int(match.group(1)) * UNITS[match.group(2)]
 
 
-def require_in_force(given: EngineOptions, engine: str, inspection: Inspection) -> None:
+def require_in_force(options: EngineOptions, engine: str, inspection: Inspection) -> None:
     """Raise InputError where what an image's worker sees is more than what was asked for.
 
     Podman without root ignores limits where control groups are of version 1, or without systemd. The measurement would
@@ -235,10 +235,10 @@ def require_in_force(given: EngineOptions, engine: str, inspection: Inspection) 
     """
     facts = inspection["facts"]
     # Podman and Apptainer read more than Docker does: 1.5g, 4gib
-    memory = given.memory if given.memory and SIZE.fullmatch(given.memory.lower()) else None
+    memory = options.memory if options.memory and SIZE.fullmatch(options.memory.lower()) else None
     requested: dict[str, tuple[str | None, Callable[[str], float], float | None]] = {
-        "cpus": (given.cpus, lambda text: float(text) * ROUNDING, facts["cpu_quota"]),
-        "cpuset_cpus": (given.cpuset_cpus, lambda text: len(expand_cpu_list(text)), facts["affinity_cpus"]),
+        "cpus": (options.cpus, lambda text: float(text) * ROUNDING, facts["cpu_quota"]),
+        "cpuset_cpus": (options.cpuset_cpus, lambda text: len(expand_cpu_list(text)), facts["affinity_cpus"]),
         "memory": (memory, memory_bytes, inspection["memory_limit"]),
     }
     for name, (text, most, effective) in requested.items():

@@ -75,7 +75,7 @@ class DockerEngine:
 
     @cached_property
     def _rootless(self) -> bool:
-        """Whether the daemon runs as an ordinary user."""
+        """Return whether the daemon runs as an ordinary user."""
         return any("name=rootless" in option for option in self._client.info().get("SecurityOptions") or ())
 
     def describe(self) -> dict[str, str]:
@@ -206,7 +206,7 @@ class _Container:
 def _is_timeout(error: requests.exceptions.RequestException) -> bool:
     """Say whether a request took too long. While requests reads an answer, it raises a ConnectionError for that too."""
     causes = (error, *error.args)
-    return any(isinstance(one, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for one in causes)
+    return any(isinstance(cause, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for cause in causes)
 
 
 def _all_gpus(launch: Launch) -> list[docker.types.DeviceRequest] | None:
@@ -215,7 +215,7 @@ def _all_gpus(launch: Launch) -> list[docker.types.DeviceRequest] | None:
 
 
 def _is_here() -> bool:
-    """Whether the daemon is on this machine, as far as its address tells."""
+    """Return whether the daemon is on this machine, as far as its address tells."""
     return _address().startswith("unix://")
 
 
@@ -291,10 +291,10 @@ def remove_leftovers() -> None:
     try:
         client = _connect()
         # others may end, or be removed, while these are looked at
-        for left in client.containers.list(all=True, filters={"label": owner.LABEL}, ignore_removed=True):
-            if owner.is_gone(left.labels[owner.LABEL]):
+        for container_of_dead in client.containers.list(all=True, filters={"label": owner.LABEL}, ignore_removed=True):
+            if owner.is_gone(container_of_dead.labels[owner.LABEL]):
                 with contextlib.suppress(*LOST):
-                    left.remove(force=True, v=True)
+                    container_of_dead.remove(force=True, v=True)
     except (InputError, *LOST):
         return
 
@@ -308,7 +308,7 @@ class _Streams:
         self._frames = b""
 
     def is_ready(self, wait_s: float) -> bool:
-        """Whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
+        """Return whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
         assert self._stdout is not None, "it was started ahead"
         self._frames += self._stdout.read(wait_s)
         if turn.after_ready(content(self._frames)) is None:

@@ -113,10 +113,10 @@ class EnrootEngine:
         settings = [f"{name}={value}" for name, value in SETTINGS.items()]
         gpus = CONTAINER.gpus if launch.gpus else _given(NO_GPUS)
         mounts = [part for mount in container.mounts(launch) for part in ("--mount", mounted(mount))]
-        given = [part for name in _passed_on(launch) for part in ("--env", name)]
+        passed = [part for name in _passed_on(launch) for part in ("--env", name)]
         variables = [f"{name}={value}" for name, value in container.variables(launch).items()]
         return [
-            "env", *settings, "enroot", "start", *more, *gpus, *mounts, *given, "--rc", str(RC), "--", str(self._sqsh),
+            "env", *settings, "enroot", "start", *more, *gpus, *mounts, *passed, "--rc", str(RC), "--", str(self._sqsh),
             container.working_folder(launch), "env", *variables, *container.argv(launch),
         ]  # fmt: skip
 
@@ -150,8 +150,10 @@ class EnrootEngine:
                 container.argv(launch), inside, launch.nodes, launch.timeout_s, self.request(launch),
                 container=self.pyxis(launch), made=made,
             )  # fmt: skip
-        own = [part for name in OF_EACH_NODE for part in ("--env", name)]
-        return step.run(self.command(launch, own), environment, launch.nodes, launch.timeout_s, self.request(launch))
+        of_node = [part for name in OF_EACH_NODE for part in ("--env", name)]
+        return step.run(
+            self.command(launch, of_node), environment, launch.nodes, launch.timeout_s, self.request(launch)
+        )
 
     def pyxis(self, launch: Launch) -> list[str]:
         """The options of ``srun`` by which Pyxis makes the same container, without what is to run in it."""
@@ -201,19 +203,19 @@ def mounted(mount: str) -> str:
 
 def callers(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     """The variables of Enroot's own process, from the caller's: those that it is to pass on are among them."""
-    own = {
+    outside = {
         name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in OUTSIDE
     }
-    return {**own, **container.passed_on(launch)}
+    return {**outside, **container.passed_on(launch)}
 
 
 def _passed_on(launch: Launch) -> list[str]:
     """The names of what it is to pass on. Raises InputError for what would be another variable, or value, inside."""
-    found = container.passed_on(launch)
-    for name, value in found.items():
+    passed = container.passed_on(launch)
+    for name, value in passed.items():
         if not CARRIED.fullmatch(f"{name}={value}"):
             raise InputError(UnpassableValue(name))
-    return [*found]
+    return [*passed]
 
 
 def _given(variables: Mapping[str, str]) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def _program(word: str, search: str, folder: Path) -> Path | None:
     if "/" in word:
         path = folder / word
         return path if path.is_file() and os.access(path, os.X_OK) else None
-    found = shutil.which(word, path=os.pathsep.join(str(folder / entry) for entry in search.split(os.pathsep)))
-    return None if found is None else Path(found)
+    executable = shutil.which(word, path=os.pathsep.join(str(folder / entry) for entry in search.split(os.pathsep)))
+    return None if executable is None else Path(executable)
 
 
 def _python(program: Path, search: str, folder: Path, variables: Mapping[str, str]) -> Path | None:
@@ -87,8 +87,12 @@ def _python(program: Path, search: str, folder: Path, variables: Mapping[str, st
         words = [second.removeprefix("'''exec' ").partition(' "$0"')[0].strip('"')]
     elif words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and not _ASSIGNMENT.match(word)]
-    found = _program(words[0], search, folder) if words else None
-    return _python(found, search, folder, variables) if found is not None and _PYTHON.match(found.name) else None
+    interpreter = _program(words[0], search, folder) if words else None
+    return (
+        _python(interpreter, search, folder, variables)
+        if interpreter is not None and _PYTHON.match(interpreter.name)
+        else None
+    )
 
 
 def _first_lines(program: Path) -> tuple[str, str] | None:
@@ -113,5 +117,5 @@ def _asked(program: Path, folder: Path, variables: Mapping[str, str]) -> Path | 
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
-    said = Path(done.stdout.strip().splitlines()[-1]) if done.stdout.strip() else program
-    return said if said.is_absolute() and said.is_file() else None
+    answer = Path(done.stdout.strip().splitlines()[-1]) if done.stdout.strip() else program
+    return answer if answer.is_absolute() and answer.is_file() else None

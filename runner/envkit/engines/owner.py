@@ -51,7 +51,7 @@ def me() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether ``owner`` was a runner of this user on this machine that runs no more.
+    """Return whether ``owner`` was a runner of this user on this machine that runs no more.
 
     Of another user's it can't be told where /proc hides other users' processes, and of one in another PID namespace
     not before the machine is started again.

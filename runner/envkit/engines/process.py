@@ -80,13 +80,13 @@ class Process:
         return self._process.poll() is not None
 
     def is_ready(self, wait_s: float) -> bool:
-        """Whether it waits for its turn, which its next line tells. It is waited for ``wait_s`` seconds at most."""
+        """Return whether it waits for its turn, as its next line tells. Wait ``wait_s`` seconds at most."""
         assert self._process.stdout is not None, "its output is read here"
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
         if poll.poll(wait_s * 1000):
-            self._before_ready += (said := os.read(self._process.stdout.fileno(), READ_BYTES))
-            if not said:  # it has closed it, and so is never ready
+            self._before_ready += (output := os.read(self._process.stdout.fileno(), READ_BYTES))
+            if not output:  # it has closed it, and so is never ready
                 time.sleep(wait_s)
         return turn.after_ready(self._before_ready) is not None
 
@@ -200,7 +200,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _is_stopped(session: int) -> bool:
-    """Whether the leader of the session was stopped by a signal (state T in proc(5)'s stat)."""
+    """Return whether the leader of the session was stopped by a signal (state T in proc(5)'s stat)."""
     fields = owner.stat_fields(session)
     return fields is not None and fields[0] == "T"
 
@@ -240,12 +240,12 @@ def _notes() -> Path:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Whether this user made the folder: what another one noted there must not be believed."""
+    """Return whether this user made the folder: what another one noted there must not be believed."""
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_CAN_WRITE
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & OTHERS_CAN_WRITE
 
 
 def _make_notes() -> Path:

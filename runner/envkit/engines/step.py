@@ -80,28 +80,28 @@ def run(
     names = _names()[:nodes]
     host = _address(names)
     port = _free_port(int(number) if number.isdigit() else 0)
-    given = {
+    step_document = {
         "argv": [*argv], "request": request.line() if request else "", "environment": {**environment},
         "inside": inside, "nodes": names, "host": host, "port": port, "within": bool(container),
     }  # fmt: skip
-    outcome = _srun(json.dumps(given), names, timeout_s, container, made or {})
+    outcome = _srun(json.dumps(step_document), names, timeout_s, container, made or {})
     if outcome.failure is None:
         return outcome
     # the lines in which nodes say what rank they lost: of a rank's end that of others is a consequence
     printed = "".join(sorted(outcome.stdout.splitlines(keepends=True), key=_order))
-    said = _without_slurms_words(f"{outcome.stderr_tail}{_log(printed)}")
+    stderr = _without_slurms_words(f"{outcome.stderr_tail}{_log(printed)}")
     for name, state in client.out_of_service(names, client.DEAD).items():
         # what ranks on other nodes say of it is that a connection was closed
-        return replace(outcome, stdout="", stderr_tail=said, failure=NodeLost(name, state))
-    return replace(outcome, stdout=printed, stderr_tail=said)
+        return replace(outcome, stdout="", stderr_tail=stderr, failure=NodeLost(name, state))
+    return replace(outcome, stdout=printed, stderr_tail=stderr)
 
 
 def _srun(
-    given: str, names: Sequence[str], timeout_s: float, container: Sequence[str], made: Mapping[str, str]
+    step_line: str, names: Sequence[str], timeout_s: float, container: Sequence[str], made: Mapping[str, str]
 ) -> Outcome:
-    """Run one task on each of these nodes. Each becomes what is ``given``, by ``start``."""
+    """Run one task on each of these nodes. Each becomes what is ``step_line``, by ``start``."""
     caller = {name: value for name, value in os.environ.items() if not name.startswith(PYXIS)}
-    step = {start.GIVEN: given, **made}
+    step = {start.GIVEN: step_line, **made}
     # a container is to have nothing else of the runner's, and has no other name for this code and Python
     export = f"--export={','.join(step)}" if container else "--export=ALL"
     become = [INTERPRETER, f"{CODE}/engines/start.py"] if container else [sys.executable, "-m", start.__name__]
@@ -122,11 +122,11 @@ def _srun(
 def _names() -> tuple[str, ...]:
     """Return the nodes of the job, the runner's own first. Raise InputError if Slurm does not tell them."""
     try:
-        found = client.hosts(os.environ["SLURM_JOB_NODELIST"])
+        hosts = client.hosts(os.environ["SLURM_JOB_NODELIST"])
     except Refused as error:
         raise InputError(NodesUntold(error.said)) from None
-    own = os.environ.get("SLURMD_NODENAME")
-    return tuple(sorted(found, key=lambda name: name != own))
+    this_node = os.environ.get("SLURMD_NODENAME")
+    return tuple(sorted(hosts, key=lambda name: name != this_node))
 
 
 def _log(printed: str) -> str:

@@ -75,14 +75,14 @@ class Waiting:
 @contextlib.contextmanager
 def together(starts: Sequence[tuple[Engine, Launch]]) -> Iterator[list[Waiting]]:
     """Start all of these, and wait until each is ready; none of them runs any more when the context is left."""
-    with contextlib.ExitStack() as left:
+    with contextlib.ExitStack() as stack:
         turn = Turn(time.monotonic())
         waiting: list[Waiting] = []
         for engine, launch in starts:
             ahead = replace(launch, ahead=True)
             began = time.monotonic()
             waiting.append(Waiting(engine.start(ahead), ahead, turn, began))
-            left.callback(waiting[-1].end)
+            stack.callback(waiting[-1].end)
         begin = time.monotonic()
         for worker in waiting:
             worker.get_ready(begin)

@@ -42,19 +42,19 @@ class Setting:
 def settings(profile: Profile) -> list[Setting]:
     """Return the settings of a profile; each library comes before the variables that need it."""
     variables = [Setting(name, "variable", _needs(name, profile.preload)) for name in profile.env]
-    parts: list[Setting] = []
+    ordered: list[Setting] = []
     for library in dict.fromkeys(profile.preload):
-        parts += [Setting(library, "library"), *(variable for variable in variables if variable.needs == library)]
-    parts += [variable for variable in variables if variable.needs is None]
-    return [*parts, Setting(" ".join(profile.prefix), "prefix")] if profile.prefix else parts
+        ordered += [Setting(library, "library"), *(variable for variable in variables if variable.needs == library)]
+    ordered += [variable for variable in variables if variable.needs is None]
+    return [*ordered, Setting(" ".join(profile.prefix), "prefix")] if profile.prefix else ordered
 
 
 def _needs(variable: str, preload: Collection[str]) -> str | None:
     """Return the preloaded library without which nothing reads a variable; None if others read it too."""
-    known = catalogue.load().get(variable)
-    if known is None or not known.read_by.keys() <= preloadable().keys():
+    variable_entry = catalogue.load().get(variable)
+    if variable_entry is None or not variable_entry.read_by.keys() <= preloadable().keys():
         return None
-    return next((library for library in preload if library in known.read_by), None)
+    return next((library for library in preload if library in variable_entry.read_by), None)
 
 
 def alone(profile: Profile, setting: Setting) -> Profile:
@@ -69,11 +69,11 @@ def without(profile: Profile, setting: Setting) -> Profile:
     return _only(profile, kept, setting.without, f"{profile.name} {setting.without}")
 
 
-def _only(profile: Profile, kept: Collection[str], what: str, title: str) -> Profile:
+def _only(profile: Profile, kept: Collection[str], setting_name: str, title: str) -> Profile:
     """Return the profile with the settings named in ``kept``, and with what is expected of these."""
     return replace(
         profile,
-        name=f"{profile.name}-{re.sub(r'[^A-Za-z0-9_.]+', '-', what).strip('-')}",  # it becomes a file's name
+        name=f"{profile.name}-{re.sub(r'[^A-Za-z0-9_.]+', '-', setting_name).strip('-')}",  # it becomes a file's name
         title=title,
         reason=PART_OF_PROFILE,
         source=str(profile.path),
@@ -95,31 +95,31 @@ def rests_on(profile: Profile, key: str) -> set[str]:
     brought_by = showing(key, str(profile.expect[key]))
     if brought_by in profile.preload or key in ALWAYS_THERE:
         return {brought_by} & {*profile.preload} if brought_by else set()
-    known = settings(profile)
-    prefix = {setting.name for setting in known if setting.kind == "prefix"}
+    all_settings = settings(profile)
+    prefix = {setting.name for setting in all_settings if setting.kind == "prefix"}
     if key == HUGE_PAGES:
-        names = {setting.name for setting in known if _is_about_memory(setting.name)}
+        names = {setting.name for setting in all_settings if _is_about_memory(setting.name)}
     elif key == NUMA_POLICY:
         names = prefix
     else:
         names = {name for name, value in profile.env.items() if _shows(name, value, key)}
     if key == PINNED and names:
         names |= prefix | ({THREADS} & profile.env.keys())
-    return names or {setting.name for setting in known}
+    return names or {setting.name for setting in all_settings}
 
 
 def _is_about_memory(name: str) -> bool:
-    known, allocators = catalogue.load().get(name), of_kind("allocator").keys()
-    if known is None:
+    entry, allocators = catalogue.load().get(name), of_kind("allocator").keys()
+    if entry is None:
         return name in allocators
-    return known.read_by.keys() <= allocators or known.verified_by == HUGE_TENSORS
+    return entry.read_by.keys() <= allocators or entry.verified_by == HUGE_TENSORS
 
 
 def _shows(variable: str, value: str, key: str) -> bool:
     """Return whether the evidence shows, at ``key``, the value of a variable."""
-    known = catalogue.load().get(variable)
-    if known is None or known.verified_by is None:
+    entry = catalogue.load().get(variable)
+    if entry is None or entry.verified_by is None:
         return False
-    if not known.verified_by.endswith("."):
-        return known.verified_by == key
-    return key in {known.verified_by + setting for setting, _, _ in catalogue.settings(known, value)}
+    if not entry.verified_by.endswith("."):
+        return entry.verified_by == key
+    return key in {entry.verified_by + setting for setting, _, _ in catalogue.settings(entry, value)}

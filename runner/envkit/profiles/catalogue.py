@@ -85,7 +85,7 @@ def load() -> dict[str, Variable]:
     """Return all variables by name. Tests of the kit compare its files with ``variables.schema.json``."""
     variables: dict[str, Variable] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
-        file = yamlfile.read(path, PART, own=True).data
+        file = yamlfile.read(path, PART, is_shipped=True).data
         variables |= {
             name: _variable(name, {**file.get(entry.get("same_as"), {}), **entry}) for name, entry in file.items()
         }

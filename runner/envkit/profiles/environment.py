@@ -53,14 +53,14 @@ def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str
     return {name: value for name, value in caller.items() if name not in removed}, removed
 
 
-def of_caller(caller: Mapping[str, str], whole: Iterable[str] = ()) -> dict[str, str]:
+def of_caller(caller: Mapping[str, str], unchanged: Iterable[str] = ()) -> dict[str, str]:
     """Return the caller's variables without what an earlier ``eval "$(envkit env PROFILE)"`` left in lists.
 
-    These are the settings that a shipped profile makes. A list that has no others is left out. Lists in ``whole``
+    These are the settings that a shipped profile makes. A list that has no others is left out. Lists in ``unchanged``
     stay as they are, because the user asked for them.
     """
     variables = dict(caller)
-    names = [name for name in LISTS if name in caller and name not in whole]
+    names = [name for name in LISTS if name in caller and name not in unchanged]
     earlier = _of_shipped(names) if names else {}
     for name in names:
         others = [pair for pair in settings(name, caller[name]).values() if pair not in earlier[name]]
@@ -74,7 +74,7 @@ def _of_shipped(names: Iterable[str]) -> dict[str, set[str]]:
     """Return the settings that shipped profiles make in the lists ``names``."""
     shipped: dict[str, set[str]] = {name: set() for name in names}
     for path in places.PROFILE_FOLDER.glob("*.yaml"):
-        variables = yamlfile.read(path, own=True).data.get("env", {})
+        variables = yamlfile.read(path, is_shipped=True).data.get("env", {})
         for name in shipped.keys() & variables.keys():
             shipped[name] |= {*settings(name, str(variables[name])).values()}
     return shipped

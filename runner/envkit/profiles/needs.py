@@ -23,7 +23,7 @@ Needs = Mapping[str, Need]
 Known = dict[str, int | str | None]
 
 
-def known(facts: Mapping[str, object]) -> Known:
+def from_facts(facts: Mapping[str, object]) -> Known:
     """Return the facts that profiles may need; GPUs are counted only where they were looked for.
 
     Raise KeyError or TypeError for facts that are not a machine's.

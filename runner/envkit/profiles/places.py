@@ -45,11 +45,11 @@ def places(folder: Path | None = None) -> list[Place]:
     """Return the places in the order in which names are looked up; with ``folder`` only that one, as the shipped."""
     if folder is not None:
         return [Place("user", folder / LOCAL), Place("shipped", folder)]
-    known = [Place("user", folder) for folder in dict.fromkeys((local_folder(), *_configured()))]
+    searched = [Place("user", folder) for folder in dict.fromkeys((local_folder(), *_configured()))]
     project = project_folder()
     if project is not None and is_trusted(project):
-        known.insert(0, Place("project", project))
-    return [*known, Place("shipped", PROFILE_FOLDER)]
+        searched.insert(0, Place("project", project))
+    return [*searched, Place("shipped", PROFILE_FOLDER)]
 
 
 def local_folder(folder: Path = PROFILE_FOLDER) -> Path:
@@ -85,7 +85,7 @@ def is_trusted(path: Path) -> bool:
     return about.st_uid in (os.geteuid(), 0) and not about.st_mode & OTHERS_CAN_WRITE
 
 
-def passed_over(name: str | None = None) -> list[Path]:
+def untrusted(name: str | None = None) -> list[Path]:
     """Return the project's folder if it is not trusted, or else its files that are not.
 
     With ``name`` look only for the file of that profile.

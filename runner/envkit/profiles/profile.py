@@ -30,7 +30,7 @@ from envkit.profiles.messages import (
     UnknownProfile,
 )
 from envkit.profiles.needs import Need
-from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, passed_over, places
+from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, places, untrusted
 from envkit.worker.libraries import LIBRARIES, ONE_RUNS, preloadable
 
 TUNED, BASELINE = "tuned", "baseline"
@@ -76,7 +76,7 @@ class Profile:
 
     @property
     def on_gpus(self) -> bool:
-        """Whether it is for training on GPUs, which must be looked for then."""
+        """Return whether it is for training on GPUs, which must be looked for then."""
         return "gpus" in self.needs
 
 
@@ -116,8 +116,8 @@ def load(name: str, folder: Path | None = None) -> Profile:
         raise InputError(NoProfileFile(name))
     if name == TUNED:
         raise InputError(NotTuned(str(local_folder(folder or PROFILE_FOLDER) / f"{tuned_name()}.yaml")))
-    known = dict.fromkeys(known_name for place in where for known_name in place.names())
-    near = tuple(difflib.get_close_matches(name, known, cutoff=0.7))
+    names = dict.fromkeys(known_name for place in where for known_name in place.names())
+    near = tuple(difflib.get_close_matches(name, names, cutoff=0.7))
     raise InputError(UnknownProfile(name, tuple(str(place.folder) for place in where if place.folder.is_dir()), near))
 
 
@@ -139,7 +139,7 @@ def listed() -> tuple[list[tuple[Profile, Place, list[Path]]], list[InputError]]
     return profiles, bad
 
 
-def known(name: str) -> bool:
+def exists(name: str) -> bool:
     """Return whether ``name`` stands for a profile in one of the places."""
     return bool(_files(name, places()))
 
@@ -202,12 +202,12 @@ def _announce(path: Path, message: Message) -> None:
 
 
 def _announce_passed_over(name: str) -> None:
-    for path in passed_over(name):
+    for path in untrusted(name):
         _announce(path, PassedOver(str(path)))
 
 
 def _read(path: Path) -> yamlfile.YamlFile:
-    return yamlfile.read(path, own=path.parent == PROFILE_FOLDER)
+    return yamlfile.read(path, is_shipped=path.parent == PROFILE_FOLDER)
 
 
 def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
@@ -285,12 +285,12 @@ def require_libraries(file: YamlFile, at: Path_, preload: Sequence[str] | None) 
 
     The second of two allocators would do nothing.
     """
-    known = tuple(preloadable())
+    libraries = tuple(preloadable())
     first: dict[str, str] = {}
     for index, name in enumerate(preload or ()):
         where = (*at, "preload", index)
-        if name not in known:
-            raise file.error(where, schema.not_a_choice(file, where, name, known))
+        if name not in libraries:
+            raise file.error(where, schema.not_a_choice(file, where, name, libraries))
         kind = LIBRARIES[name].kind
         if kind in ONE_RUNS and first.setdefault(kind, name) != name:
             raise file.error(where, SecondOfAKind(name, first[kind]))

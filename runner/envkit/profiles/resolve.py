@@ -39,23 +39,23 @@ BINDING, NUMACTL = "taskset", "numactl"
 NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
 
 
-def of_rank(inspection: Inspection, parts: int) -> Inspection:
-    """Return the inspection for one of ``parts`` processes that share the CPUs. ``whole`` has the machine's facts.
+def of_rank(inspection: Inspection, ranks: int) -> Inspection:
+    """Return the inspection for one of ``ranks`` processes that share the CPUs. ``whole`` has the machine's facts.
 
     The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. It has
     one GPU, if there are any.
     """
-    if parts <= 1:
+    if ranks <= 1:
         return inspection
     facts = inspection["facts"]
     threads_of_a_core = max(1, -(-facts["usable_cpus"] // facts["physical_cores"]))
-    cores = max(1, facts["physical_cores"] // parts)
+    cores = max(1, facts["physical_cores"] // ranks)
     share: Facts = {
         **facts,
         "physical_cores": cores,
         # no part of a core: all hardware threads of each
-        "usable_cpus": min(max(1, facts["usable_cpus"] // parts), cores * threads_of_a_core),
-        "numa_nodes": max(1, facts["numa_nodes"] // parts),
+        "usable_cpus": min(max(1, facts["usable_cpus"] // ranks), cores * threads_of_a_core),
+        "numa_nodes": max(1, facts["numa_nodes"] // ranks),
         MACHINE_NODES: facts["numa_nodes"],
     }
     if "gpus" in facts:
@@ -74,11 +74,11 @@ def resolve(profile: Profile, inspection: Inspection) -> Environment:
     """
     if profile.ranks > 1:
         inspection = _of_its_rank(profile, inspection)
-    machine, whole_machine = needs.known(inspection["facts"]), inspection.get("whole")
+    machine, whole_machine = needs.from_facts(inspection["facts"]), inspection.get("whole")
     facts = needs.numbers(machine)
     machine["numa_nodes"] = inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"])
     if whole_machine:
-        machine["gpus"] = needs.known(whole_machine)["gpus"]
+        machine["gpus"] = needs.from_facts(whole_machine)["gpus"]
     _require(profile, machine, inspection)
     _require_cpu(profile, inspection)
     if whole_machine and binds(profile.prefix):

@@ -97,7 +97,7 @@ class Kind:
 
 
 class SettingsError(MessageError):
-    """What is wrong inside a list of settings, and how to fix it."""
+    """Return what is wrong inside a list of settings, and how to fix it."""
 
     message: Message
 
@@ -165,14 +165,14 @@ def _whole(text: str) -> int | None:
 
 def _outside_brackets(text: str, separator: str) -> list[str]:
     """Split at each ``separator`` (a character) that is not between ``[`` and ``]``, in time linear in the length."""
-    parts, end, inside = [], len(text), False
+    pieces, end, inside = [], len(text), False
     for at in range(len(text) - 1, -1, -1):
         if text[at] in "[]":
             inside = text[at] == "]"
         elif text[at] == separator and not inside:
-            parts.append(text[at + 1 : end])
+            pieces.append(text[at + 1 : end])
             end = at
-    return [text[:end], *reversed(parts)]
+    return [text[:end], *reversed(pieces)]
 
 
 def _in_range(kind: Kind, number: float) -> bool:
@@ -275,13 +275,13 @@ _GRANULARITIES = ("fine", "thread", "core", "tile", "module", "die", "node", "nu
 
 def _kmp_affinity(kind: Kind, value: str) -> Message | None:
     """``[modifier,...]type[,permute][,offset]``: what libiomp5 says of each part where it is wrong."""
-    parts = [part.strip().lower() for part in _outside_brackets(value, ",")]
-    problem = next((refused for part in parts if (refused := _affinity_part(part))), None)
-    types = [part for part in parts if part in _AFFINITY_TYPES] or ["none"]
-    integers = sum(part.isdigit() for part in parts)
+    modifiers = [part.strip().lower() for part in _outside_brackets(value, ",")]
+    problem = next((refused for part in modifiers if (refused := _affinity_part(part))), None)
+    types = [part for part in modifiers if part in _AFFINITY_TYPES] or ["none"]
+    integers = sum(part.isdigit() for part in modifiers)
     if problem is None and len(types) > 1:
         problem = SeveralTypes(len(types), tuple(types))
-    if problem is None and types[0] == "explicit" and not any(part.startswith("proclist=") for part in parts):
+    if problem is None and types[0] == "explicit" and not any(part.startswith("proclist=") for part in modifiers):
         problem = WithoutProclist()
     if problem is None and integers > _AFFINITY_TYPES[types[0]]:
         problem = TooManyNumbers(integers, types[0], _AFFINITY_TYPES[types[0]])
@@ -298,8 +298,8 @@ def _affinity_part(part: str) -> Message | None:
     if part.startswith("proclist="):
         right = re.fullmatch(r"proclist=\[[\d{},\-:\s]+\]", part)
         return None if right else WrongPart(part, PROCLIST)
-    known = (*_AFFINITY_TYPES, *sorted(_AFFINITY_FLAGS))
-    return WrongPart(part, TYPE_OR_MODIFIER, nearest(part, known))
+    allowed = (*_AFFINITY_TYPES, *sorted(_AFFINITY_FLAGS))
+    return WrongPart(part, TYPE_OR_MODIFIER, nearest(part, allowed))
 
 
 def _settings(kind: Kind, value: str, version: str | None) -> None:

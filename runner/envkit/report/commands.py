@@ -99,7 +99,7 @@ def _named(name: str, typed: Iterable[str], elsewhere: str | None) -> str:
     """
     words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
     files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
-    if not files and profile.known(name):  # a file may be called like one of these
+    if not files and profile.exists(name):  # a file may be called like one of these
         return name
     file = next(iter(files), f"{name}.yaml")
     return file if elsewhere is None else str(Path(elsewhere) / file)

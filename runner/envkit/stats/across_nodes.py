@@ -63,18 +63,18 @@ def across_nodes(log_ratios: Sequence[Sequence[float]], error_rate: float, margi
     """
     import numpy
 
-    own = [numpy.asarray(ratios, dtype=float) for ratios in log_ratios if len(ratios) >= MIN_BLOCKS]
-    if not own:
+    by_node = [numpy.asarray(ratios, dtype=float) for ratios in log_ratios if len(ratios) >= MIN_BLOCKS]
+    if not by_node:
         return None
-    centre = numpy.array([middle_of(ratios) for ratios in own])
-    variance = _variance(own) * HODGES_LEHMANN / numpy.array([len(ratios) for ratios in own])
+    centre = numpy.array([middle_of(ratios) for ratios in by_node])
+    variance = _variance(by_node) * HODGES_LEHMANN / numpy.array([len(ratios) for ratios in by_node])
     between, weight, middle, spread = _posterior(centre, variance)
     low, high = _within(middle, spread, weight, error_rate)
     another = _within(middle, numpy.hypot(spread, between), weight, error_rate)
     cumulated = numpy.cumsum(weight)
     likely, most = (float(between[numpy.searchsorted(cumulated, share)]) for share in (0.5, 1 - error_rate))
     ratio = math.exp(float(weight @ middle))
-    blocks = sum(len(ratios) for ratios in own)
+    blocks = sum(len(ratios) for ratios in by_node)
     return AcrossNodes(
         Speedup(ratio, math.exp(low), math.exp(high), blocks, margin),
         tuple(math.exp(value) for value in centre),
@@ -84,13 +84,13 @@ def across_nodes(log_ratios: Sequence[Sequence[float]], error_rate: float, margi
     )
 
 
-def _variance(own: Sequence[NDArray[float64]]) -> float:
+def _variance(by_node: Sequence[NDArray[float64]]) -> float:
     """The variance of one block's log ratio, taken to be the same on all nodes, a little more where few tell of it.
 
     The factor is the variance of Student's t, of which there is none with fewer than three degrees of freedom.
     """
-    degrees = sum(len(ratios) - 1 for ratios in own)
-    pooled = sum(float(((ratios - ratios.mean()) ** 2).sum()) for ratios in own) / degrees
+    degrees = sum(len(ratios) - 1 for ratios in by_node)
+    pooled = sum(float(((ratios - ratios.mean()) ** 2).sum()) for ratios in by_node) / degrees
     return max(pooled, 1e-12) * (degrees / (degrees - 2) if degrees > 2 else 3.0)
 
 

@@ -35,8 +35,8 @@ class Contribution(TextEnum):
 NO_DIFFERENCE = (Contribution.EQUIVALENT, Contribution.NOT_FOUND, Contribution.UNKNOWN)
 
 
-def contribution(whole: Speedup | None, alone: Speedup | None, without: Speedup | None) -> Contribution:
-    """``whole`` is that of all settings; ``alone`` that of one; ``without`` that of all over all but that one.
+def contribution(complete: Speedup | None, alone: Speedup | None, without: Speedup | None) -> Contribution:
+    """``complete`` is that of all settings; ``alone`` that of one; ``without`` that of all over all but that one.
 
     One that is None is not known.
     """
@@ -46,31 +46,31 @@ def contribution(whole: Speedup | None, alone: Speedup | None, without: Speedup 
     if loses == Verdict.SLOWER:
         return Contribution.COSTS
     if alone is not None and gains == Verdict.FASTER:
-        return _of_gain(whole, alone, without)
+        return _of_gain(complete, alone, without)
     if without is not None and loses == Verdict.FASTER:
         return Contribution.TOGETHER if alone and alone.high < without.low else Contribution.NEEDED
     if gains == Verdict.SLOWER:
         return Contribution.COSTS
-    none = all(found is not None and _is_none(found) for found in (alone, without))
+    none = all(speedup is not None and _is_none(speedup) for speedup in (alone, without))
     return Contribution.EQUIVALENT if none else Contribution.NOT_FOUND
 
 
-def _of_gain(whole: Speedup | None, alone: Speedup, without: Speedup | None) -> Contribution:
-    """Of a setting that is worth something alone."""
+def _of_gain(complete: Speedup | None, alone: Speedup, without: Speedup | None) -> Contribution:
+    """Judge a setting that makes training faster alone."""
     loses = _difference(without) == Verdict.FASTER
     if without is not None and not loses and without.high < alone.low:
         return Contribution.REPLACED
-    gain = math.log(whole.ratio) if whole is not None and _difference(whole) == Verdict.FASTER else math.inf
+    gain = math.log(complete.ratio) if complete is not None and _difference(complete) == Verdict.FASTER else math.inf
     if math.log(alone.ratio) >= MOST * gain:
         return Contribution.ALONE
     return Contribution.NEEDED if loses else Contribution.HELPS
 
 
-def _is_none(found: Speedup) -> bool:
-    return found.verdict == Verdict.EQUIVALENT or found.within_margin
+def _is_none(speedup: Speedup) -> bool:
+    return speedup.verdict == Verdict.EQUIVALENT or speedup.within_margin
 
 
-def _difference(found: Speedup | None) -> Verdict | None:
+def _difference(speedup: Speedup | None) -> Verdict | None:
     """FASTER or SLOWER where a difference that matters was found."""
-    decided = found is not None and not _is_none(found) and found.verdict in (Verdict.FASTER, Verdict.SLOWER)
-    return found.verdict if found is not None and decided else None
+    decided = speedup is not None and not _is_none(speedup) and speedup.verdict in (Verdict.FASTER, Verdict.SLOWER)
+    return speedup.verdict if speedup is not None and decided else None

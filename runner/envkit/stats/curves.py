@@ -39,14 +39,14 @@ def apart(curves: Curves, reference: Curves) -> Apart:
     heights = [height for curve in (*curves, *reference) for height in curve]
     if not all(map(math.isfinite, heights)):
         return Apart(math.inf, 0.0, 0.0)
-    own, there = _means(curves), _means(reference)
+    means, there = _means(curves), _means(reference)
     typical = _mean([abs(height) for height in there])
     least = max(_last_digit(heights) * (1 + 1e-6), ROUNDING * typical)
     within, within_other = (
         max(_share(_distance(curve, mean), typical, least) for curve in side)
-        for side, mean in ((reference, there), (curves, own))
+        for side, mean in ((reference, there), (curves, means))
     )
-    return Apart(_share(_distance(own, there), typical, least), within, within_other)
+    return Apart(_share(_distance(means, there), typical, least), within, within_other)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -89,7 +89,7 @@ class Speedup:
 
 def log_ratios(reference_s: Sequence[float], profile_s: Sequence[float]) -> list[float]:
     """Per block, the logarithm of the reference's time (seconds) over the profile's."""
-    return [math.log(reference / own) for reference, own in zip(reference_s, profile_s, strict=True)]
+    return [math.log(reference / profile) for reference, profile in zip(reference_s, profile_s, strict=True)]
 
 
 def speedup(ratios: Sequence[float], error_rate: float, margin: float) -> Speedup | None:

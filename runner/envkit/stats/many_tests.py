@@ -44,8 +44,8 @@ def at_least(common: int, having: int, chosen: int, everything: int) -> float:
     Fisher's exact test, one-sided: ``chosen`` are drawn from ``everything`` without regard to what they have.
     """
 
-    def ways(all_of: int, some: int) -> float:
-        return math.lgamma(all_of + 1) - math.lgamma(some + 1) - math.lgamma(all_of - some + 1)
+    def ways(total: int, drawn: int) -> float:
+        return math.lgamma(total + 1) - math.lgamma(drawn + 1) - math.lgamma(total - drawn + 1)
 
     total = ways(everything, chosen)
     fewest = max(common, chosen - (everything - having))

@@ -56,11 +56,11 @@ def _trigamma_inverse(value: float) -> float:
     """The x with trigamma(x) = ``value``, which is above 0: Newton's method as Smyth's appendix has it."""
     from scipy.special import polygamma
 
-    found = 0.5 + 1 / value
+    estimate = 0.5 + 1 / value
     for _ in range(50):
-        trigamma = float(polygamma(1, found))
-        change = trigamma * (1 - trigamma / value) / float(polygamma(2, found))
-        found += change
-        if abs(change) < 1e-9 * found:
+        trigamma = float(polygamma(1, estimate))
+        change = trigamma * (1 - trigamma / value) / float(polygamma(2, estimate))
+        estimate += change
+        if abs(change) < 1e-9 * estimate:
             break
-    return found
+    return estimate

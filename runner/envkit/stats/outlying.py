@@ -70,8 +70,8 @@ def outlying(sizes: NDArray[float64], rate: float) -> Outlying:
 
     following = log_beyond(ordered[outer])
     chances = (weights * numpy.exp(outer * (log_beyond(ordered[outer - 1]) - following))).sum(axis=(0, 1))
-    found = numpy.nonzero(chances <= rates)[0]
-    count = int(outer[found[-1]]) if len(found) else 0
+    beyond = numpy.nonzero(chances <= rates)[0]
+    count = int(outer[beyond[-1]]) if len(beyond) else 0
     tested = max(count, 1) - 1
 
     def excess(gap_log: float) -> float:

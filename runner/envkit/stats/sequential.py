@@ -55,7 +55,7 @@ class Design:
 
     @property
     def error_rate(self) -> float:
-        """Of one comparison."""
+        """Return the error rate of one comparison."""
         return ERROR_RATE / self.comparisons
 
 
@@ -92,9 +92,9 @@ def at_end(fixed: Design, ratios: Sequence[float], margin: float, stopped_early:
     return speedup(ratios, look_rate(fixed, len(ratios), last=True), margin)
 
 
-def may_stop(found: Speedup | None, precision: float) -> bool:
-    """Whether a look may end the run: something is found or excluded, and the half-width is at most ``precision``."""
-    return found is not None and found.decided and found.half_width <= precision
+def may_stop(speedup: Speedup | None, precision: float) -> bool:
+    """Return whether a look may end the run: decided, with a half-width of at most ``precision``."""
+    return speedup is not None and speedup.decided and speedup.half_width <= precision
 
 
 def fewest_blocks(comparisons: int) -> int:

@@ -93,12 +93,12 @@ def _cut(curve: NDArray[float64]) -> int:
     batches = len(curve) // BATCH_STEPS
     means = curve[: batches * BATCH_STEPS].reshape(batches, BATCH_STEPS).mean(axis=1)
     # sums over all that is left when the first 0, 1, 2, ... batches are out
-    left = numpy.arange(batches, 0, -1)
+    counts = numpy.arange(batches, 0, -1)
     centred = means - means[-1]
     sums, squares = (numpy.cumsum(values[::-1])[::-1] for values in (centred, centred**2))
-    variance = squares - sums**2 / left
+    variance = squares - sums**2 / counts
     variance[variance < squares[0] * 1e-12] = 0  # a rounding error of nothing
-    criterion = (variance / left**2)[: len(curve) // 2 // BATCH_STEPS + 1]
+    criterion = (variance / counts**2)[: len(curve) // 2 // BATCH_STEPS + 1]
     # the relative standard error of a variance that is estimated from so many normal values
     tolerance = (2 / batches) ** 0.5
     cut = int(numpy.argmax(criterion <= criterion.min() * (1 + tolerance)))

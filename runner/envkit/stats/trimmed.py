@@ -30,7 +30,7 @@ LEAST_VARIANCE = 1e-12
 
 
 class Trimmed(NamedTuple):
-    """Of each series: its ``centre``, and the ``variance`` that one of the values kept stands for.
+    """Hold the ``centre`` of each series, and the ``variance`` that one of the values kept stands for.
 
     ``kept`` is how many values of each series were not cut off. The variance of a centre is ``variance / kept``, and
     centre over its standard error has Student's distribution with ``degrees`` degrees of freedom, nearly.
@@ -74,8 +74,8 @@ def autocorrelation(groups: Sequence[NDArray[float64]]) -> float:
         varied = squares > 0
         if length <= 3 or not varied.any():
             continue
-        found = (centred[varied, 1:] * centred[varied, :-1]).sum(axis=1) / squares[varied]
-        total += float(((length * found + 1) / (length - 3)).sum())
+        correlations = (centred[varied, 1:] * centred[varied, :-1]).sum(axis=1) / squares[varied]
+        total += float(((length * correlations + 1) / (length - 3)).sum())
         count += int(varied.sum())
     return min(max(total / count, 0.0), MOST_AUTOCORRELATION) if count else 0.0
 

@@ -62,11 +62,11 @@ def autocorrelation(*sessions: Sequence[float]) -> float:
     total = math.fsum(value * value for session in centred for value in session)
     if total <= 0 or mean_length <= 3:
         return 0.0
-    found = math.fsum(one * other for session in centred for one, other in pairwise(session)) / total
-    return min(max((mean_length * found + 1) / (mean_length - 3), 0.0), MOST_AUTOCORRELATION)
+    correlation = math.fsum(value * other for session in centred for value, other in pairwise(session)) / total
+    return min(max((mean_length * correlation + 1) / (mean_length - 3), 0.0), MOST_AUTOCORRELATION)
 
 
-def widened(found: Shift, correlation: float) -> Shift:
+def widened(shift: Shift, correlation: float) -> Shift:
     """The interval for values of which neighbours have this ``correlation``, from the one for independent values.
 
     As many of a first-order autoregressive series are worth n * (1 - r) / (1 + r) independent ones (Bayley and
@@ -78,9 +78,9 @@ def widened(found: Shift, correlation: float) -> Shift:
     """
     by = math.sqrt((1 + correlation) / (1 - correlation))
     return Shift(
-        found.estimate,
-        found.estimate - by * (found.estimate - found.low),
-        found.estimate + by * (found.high - found.estimate),
+        shift.estimate,
+        shift.estimate - by * (shift.estimate - shift.low),
+        shift.estimate + by * (shift.high - shift.estimate),
     )
 
 

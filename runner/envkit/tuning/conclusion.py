@@ -45,8 +45,8 @@ LITTLE = 0.005
 
 def busy(events: Iterable[Event]) -> Message | None:
     """Return what disturbed trials from outside, to add to a message about too little time; None if nothing did."""
-    found = [reasons for event in events if isinstance(event, Trial | WarmUp) and (reasons := disturbed(event))]
-    return Busy(tuple(found[-1])) if found else None
+    disturbances = [reasons for event in events if isinstance(event, Trial | WarmUp) and (reasons := disturbed(event))]
+    return Busy(tuple(disturbances[-1])) if disturbances else None
 
 
 def no_room(least_budget_s: float, events: Iterable[Event]) -> Message:
@@ -72,11 +72,11 @@ def _rank(untried: Sequence[str]) -> str:
     return messages.BEST_TRIED if untried else messages.BEST_SHIPPED
 
 
-def _over(found: Speedup | None, shipped: str | None, untried: Sequence[str]) -> Message | None:
+def _over(speedup: Speedup | None, shipped: str | None, untried: Sequence[str]) -> Message | None:
     """Return how the tuned profile compares with the shipped one."""
-    if found is None or shipped is None:
+    if speedup is None or shipped is None:
         return None
-    return messages.OverShipped(found.ratio, found.low, found.high, shipped, _rank(untried), found.words)
+    return messages.OverShipped(speedup.ratio, speedup.low, speedup.high, shipped, _rank(untried), speedup.words)
 
 
 def reason(decision: Decision, begun: float, machine: str, shipped: str | None, untried: Sequence[str] = ()) -> Message:
@@ -87,11 +87,11 @@ def reason(decision: Decision, begun: float, machine: str, shipped: str | None, 
     day = time.strftime("%Y-%m-%d", time.localtime(begun))
     if decision.best == BASELINE:
         return messages.NothingFound(day, machine, messages.NoneFaster(decision.refused))
-    one = _best(decision)
-    assert one is not None, "only what was measured can win"
-    assert one.speedup is not None, "only what has an interval can win"
-    found, load = one.speedup, verdict.beside(decision.load)
-    gain = messages.Gain(found.ratio, found.low, found.high, found.blocks, load)
+    best = _best(decision)
+    assert best is not None, "only what was measured can win"
+    assert best.speedup is not None, "only what has an interval can win"
+    speedup, load = best.speedup, verdict.beside(decision.load)
+    gain = messages.Gain(speedup.ratio, speedup.low, speedup.high, speedup.blocks, load)
     over = _over(decision.versus, shipped, untried)
     if decision.best == TUNED:
         return messages.FoundBySearch(day, machine, gain, over)
@@ -114,11 +114,11 @@ def show_confirmation(
     result: Result, decision: Decision, shipped: str | None, out: Console, untried: Sequence[str] = ()
 ) -> None:
     """Print the verdict, the figures, and what was verified and found."""
-    one = _best(decision)
-    if one is None:
+    comparison = _best(decision)
+    if comparison is None:
         headline = verdict.headline(result)
     else:
-        headline = Row("", verdict.of(result, one), "good" if decision.load is None else "plain")
+        headline = Row("", verdict.of(result, comparison), "good" if decision.load is None else "plain")
     out.print(Text(text(headline.text), terminal.STYLES[headline.weight] or "bold"))
     terminal.items(out, cautions.rows(result))
     out.print()
@@ -133,7 +133,7 @@ def show_confirmation(
     rows = [Row(messages.SHIPPED, over)] if over else []
     rows += [
         *lines.rows(result),
-        *scaling.rows(result.scaling, result.study, {one.arm: one.unit for one in result.measured}),
+        *scaling.rows(result.scaling, result.study, {measured.arm: measured.unit for measured in result.measured}),
     ]
     rows += [Row(messages.NEXT, quieter(decision.load))] if decision.load else []
     terminal.items(out, rows)
@@ -147,7 +147,7 @@ def _failures(result: Result) -> list[Rows]:
 def show_search(
     store: TrialStore,
     left_out: Sequence[LeftOut],
-    found: Sequence[Importance],
+    importances: Sequence[Importance],
     out: Console,
     untried: Sequence[str] = (),
     details: bool = False,
@@ -163,14 +163,14 @@ def show_search(
         left_out=len(left_out) or None,
     )
     rows = [Row(messages.SEARCH, searched)]
-    mattered = [one for one in found if one.share > LITTLE][:NAMED]
+    mattered = [effect for effect in importances if effect.share > LITTLE][:NAMED]
     if mattered:
-        levels = [messages.LevelMatters(one.parameter, one.best, one.share) for one in mattered]
+        levels = [messages.LevelMatters(effect.parameter, effect.best, effect.share) for effect in mattered]
         rows.append(Row(messages.WHY, messages.Matter(tuple(levels))))
     terminal.items(out, [*rows, *(_not_tried(store, left_out, untried) if details else [])])
-    if details and found:
+    if details and importances:
         out.print()
-        out.print(_importance_table(found))
+        out.print(_importance_table(importances))
         out.print(Text(messages.IMPORTANCE_NOTE, "dim"))
         out.print()
 
@@ -185,21 +185,21 @@ def _not_tried(store: TrialStore, left_out: Sequence[LeftOut], untried: Sequence
     if untried:
         rows.append(Row(messages.UNTRIED, messages.Untried(len(untried), tuple(untried))))
     alike: dict[Message, list[str]] = {}
-    for one in left_out:
-        alike.setdefault(one.why, []).append(one.what)
-    said = [messages.LeftOutBecause(tuple(what), why) for why, what in alike.items()]
-    return rows + [Row("" if number else messages.LEFT_OUT, one) for number, one in enumerate(said)]
+    for omitted in left_out:
+        alike.setdefault(omitted.why, []).append(omitted.what)
+    reasons = [messages.LeftOutBecause(tuple(levels), why) for why, levels in alike.items()]
+    return rows + [Row("" if number else messages.LEFT_OUT, sentence) for number, sentence in enumerate(reasons)]
 
 
-def _importance_table(found: Sequence[Importance]) -> Table:
+def _importance_table(importances: Sequence[Importance]) -> Table:
     table = plain_table(messages.IMPORTANCE, fold=True)
-    for one in found[:RANKED]:
-        share = f"{one.share:.0%} ({one.low:.0%} to {one.high:.0%})"
-        if one.share <= LITTLE:
-            share = text(messages.AtMost(one.high))
-        interval = f"{ratio(one.worth_low)} to {ratio(one.worth_high)}"
-        gain = "" if one.best == one.first else f"{ratio(one.worth)}x {one.first} ({interval})"
-        table.add_row(one.parameter, share, one.best, gain)
+    for effect in importances[:RANKED]:
+        share = f"{effect.share:.0%} ({effect.low:.0%} to {effect.high:.0%})"
+        if effect.share <= LITTLE:
+            share = text(messages.AtMost(effect.high))
+        interval = f"{ratio(effect.worth_low)} to {ratio(effect.worth_high)}"
+        gain = "" if effect.best == effect.first else f"{ratio(effect.worth)}x {effect.first} ({interval})"
+        table.add_row(effect.parameter, share, effect.best, gain)
     return table
 
 
@@ -207,10 +207,10 @@ def show_ranking(store: TrialStore, out: Console) -> None:
     """Print the best candidates of an exhaustive measurement, each with the interval that its own trials allow."""
     table = plain_table(messages.RANKING, right=("speedup", "trials"), fold=True)
     candidates = ranked(store)
-    for one in candidates[:RANKED]:
-        interval = _alone(store, one.number)
+    for rank in candidates[:RANKED]:
+        interval = _alone(store, rank.number)
         shown = "" if interval is None else " to ".join(map(ratio, interval))
-        table.add_row(f"{ratio(one.speedup)}x", shown, str(one.trials), one.title)
+        table.add_row(f"{ratio(rank.speedup)}x", shown, str(rank.trials), rank.title)
     out.print(table)
     out.print(Text(text(messages.RankingNote(len(candidates))), "dim"))
     out.print()
@@ -219,8 +219,8 @@ def show_ranking(store: TrialStore, out: Console) -> None:
 def _alone(store: TrialStore, number: int) -> tuple[float, float] | None:
     """Return the interval of a candidate's speedup by its trials, as if it were the only one; None with too few."""
     ratios = store.ratios(number)
-    found = speedup(ratios, ERROR_RATE, MARGIN) if len(ratios) >= MIN_BLOCKS else None
-    return None if found is None else (found.low, found.high)
+    interval = speedup(ratios, ERROR_RATE, MARGIN) if len(ratios) >= MIN_BLOCKS else None
+    return None if interval is None else (interval.low, interval.high)
 
 
 def advice(decision: Decision, shipped: str | None, path: Path, written: Written) -> Message:
@@ -231,14 +231,14 @@ def advice(decision: Decision, shipped: str | None, path: Path, written: Written
         if load is not None:
             why = messages.HoldsUnderLoad(load)
         return messages.Kept(why, str(path))
-    what: Message = messages.TheTuned()
+    subject: Message = messages.TheTuned()
     if decision.best == BASELINE:
-        what = messages.SetsNothing(none_faster)
+        subject = messages.SetsNothing(none_faster)
     elif decision.best == SHIPPED:
         alone = decision.tuned is None
         rank = messages.BEST_FOUND if alone else messages.UNBEATEN
-        what = messages.CopyOfShipped(shipped or "", rank, () if alone else _better_but_refused(decision))
-    return messages.Written(str(path), what, load, written.earlier.name if written.earlier else None)
+        subject = messages.CopyOfShipped(shipped or "", rank, () if alone else _better_but_refused(decision))
+    return messages.Written(str(path), subject, load, written.earlier.name if written.earlier else None)
 
 
 def usage(study: Study, profile: str, ranks: int = 1, kept: Iterable[str] = ()) -> list[Row]:
@@ -262,17 +262,17 @@ def usage(study: Study, profile: str, ranks: int = 1, kept: Iterable[str] = ()) 
     return rows
 
 
-def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, object]:
+def to_json(store: TrialStore, left_out: Sequence[LeftOut], importances: Sequence[Importance]) -> dict[str, object]:
     """Return what a script needs of the search."""
     return {
         "candidates": [
             {
-                **{key: getattr(store.entries[one.number], key) for key in ("number", "title", "choice", "shipped")},
-                "speedup": one.speedup,
-                "trials": one.trials,
-                "interval": _alone(store, one.number),
+                **{key: getattr(store.entries[rank.number], key) for key in ("number", "title", "choice", "shipped")},
+                "speedup": rank.speedup,
+                "trials": rank.trials,
+                "interval": _alone(store, rank.number),
             }
-            for one in ranked(store)
+            for rank in ranked(store)
         ],
         "failed": [
             {
@@ -283,7 +283,7 @@ def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Impo
             }
             for number, problem in store.problems.items()
         ],
-        "left_out": [{**one.to_json(), "text": text(one.why)} for one in left_out],
-        "importance": [asdict(one) for one in found],
+        "left_out": [{**omitted.to_json(), "text": text(omitted.why)} for omitted in left_out],
+        "importance": [asdict(effect) for effect in importances],
         "search_s": round(store.spent_s, 3),
     }

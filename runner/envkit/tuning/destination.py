@@ -60,13 +60,13 @@ def write(path: Path, content: bytes, evidence: Mapping[str, object], replaces: 
 
 def _copy(path: Path) -> Path:
     """Copy a profile and its evidence; the copy is named for the day on which it was written, inside too."""
-    copy, found = _free(path), yamlfile.content(path)
+    copy, content = _free(path), yamlfile.content(path)
     with contextlib.suppress(InputError):  # what can't be read is copied as it is
-        found = profile_file.to_yaml({**yamlfile.read(path).data, "name": copy.stem})
+        content = profile_file.to_yaml({**yamlfile.read(path).data, "name": copy.stem})
     evidence = profile_file.evidence_path(path)
     if evidence.is_file():
         atomic.write(profile_file.evidence_path(copy), files.content(evidence))
-    atomic.write(copy, found)
+    atomic.write(copy, content)
     return copy
 
 

@@ -67,17 +67,19 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float])
     weights = []  # by draw and column
     for _ in range(DRAWS):
         drawn = generator.integers(len(values), size=len(values))
-        left = numpy.setdiff1d(numpy.arange(len(values)), drawn)
-        spread = float(((values[left] - values[drawn].mean()) ** 2).sum()) if len(left) else 0.0
+        held_out = numpy.setdiff1d(numpy.arange(len(values)), drawn)
+        spread = float(((values[held_out] - values[drawn].mean()) ** 2).sum()) if len(held_out) else 0.0
         if spread == 0.0:
             continue
         fitted, _ = fit(rows[drawn], values[drawn], penalty)
-        wrong = values[left] - fitted.predict(rows[left])
+        residuals = values[held_out] - fitted.predict(rows[held_out])
         without = [
-            wrong + (rows[left][:, own] - fitted.middle[own]) @ fitted.weights[own]
-            for own in columns.parameters.values()
+            residuals
+            + (rows[held_out][:, parameter_columns] - fitted.middle[parameter_columns])
+            @ fitted.weights[parameter_columns]
+            for parameter_columns in columns.parameters.values()
         ]
-        drops.append([float((one**2).sum() - (wrong**2).sum()) / spread for one in without])
+        drops.append([float((errors**2).sum() - (residuals**2).sum()) / spread for errors in without])
         weights.append(fitted.weights)
     if not drops:
         return []
@@ -85,19 +87,19 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float])
     # with a last column of zeros, which is number -1: a first level may have none, and is worth 0
     weights_and_zero: NDArray[float64] = numpy.append(effects.weights, 0.0)
     drawn_weights = numpy.pad(weights, ((0, 0), (0, 1)))
-    found = []
+    importances = []
     for number, (parameter, levels) in enumerate(columns.levels.items()):
-        own = [columns.of.get((parameter, level), -1) for level in levels]
-        best = int(weights_and_zero[own].argmax())
-        over = numpy.array([drawn_weights[:, column] for column in own])
+        level_columns = [columns.of.get((parameter, level), -1) for level in levels]
+        best = int(weights_and_zero[level_columns].argmax())
+        over = numpy.array([drawn_weights[:, column] for column in level_columns])
         over = over - over[0]  # the first
         farthest = numpy.abs(over - over.mean(axis=1, keepdims=True)).max(axis=0)  # of any level, by draw
-        worth = weights_and_zero[own[best]] - weights_and_zero[own[0]]
-        low, middle, high = (max(0.0, float(one)) for one in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
+        worth = weights_and_zero[level_columns[best]] - weights_and_zero[level_columns[0]]
+        low, middle, high = (max(0.0, float(share)) for share in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
         # draws repeat candidates, and so shrink effects further: only their spread is used, not their middle
-        few = max(2, min(sum(one.get(parameter) == level for one in choices) for level in levels))
+        few = max(2, min(sum(choice.get(parameter) == level for choice in choices) for level in levels))
         # the spread of draws with replacement from n is too small by (n - 1) / n
         about = float(numpy.percentile(farthest, 95)) * math.sqrt(few / (few - 1))
         worths = (math.exp(float(worth) + shift) for shift in (0.0, -about, about))
-        found.append(Importance(parameter, middle, low, high, levels[0], levels[best], *worths))
-    return sorted(found, key=lambda one: -one.share)
+        importances.append(Importance(parameter, middle, low, high, levels[0], levels[best], *worths))
+    return sorted(importances, key=lambda importance: -importance.share)

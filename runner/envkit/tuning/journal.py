@@ -45,7 +45,7 @@ class Journal(BaseJournalBackend):
             raise self._unusable(error) from None
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, object]]:
-        """What was said, from that line on. A last line that has no end is just being written, or was cut short."""
+        """Yield the entries from that line on. A last line that has no end is just being written, or was cut short."""
         try:
             with files.opened(self._path) as file:
                 file.seek(self._lines_at[log_number_from])
@@ -55,11 +55,11 @@ class Journal(BaseJournalBackend):
         del self._lines_at[log_number_from + 1 :]
         for line in lines:
             try:
-                said = documents.parse(line)
+                entry = documents.parse(line)
             except ValueError:
                 raise InputError(DamagedJournal(str(self._path), len(self._lines_at))) from None
             self._lines_at.append(self._lines_at[-1] + len(line) + 1)
-            yield said
+            yield entry
 
     def append_logs(self, logs: Iterable[dict[str, object]]) -> None:
         """Have it on disk before returning; where that fails, the file is as it was before."""
@@ -90,21 +90,21 @@ class Journal(BaseJournalBackend):
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
         link = self._path.with_name(f"{self._path.name}.lock")
-        own = secrets.token_hex(8)
+        token = secrets.token_hex(8)
         try:
-            self._wait_for(link, own)
+            self._wait_for(link, token)
             yield
         finally:
-            if _holder(link) == own:  # whoever was suspended for long may have lost it
+            if _holder(link) == token:  # whoever was suspended for long may have lost it
                 link.unlink(missing_ok=True)
 
-    def _wait_for(self, link: Path, own: str) -> None:
+    def _wait_for(self, link: Path, token: str) -> None:
         # each has another patience: of several that wait for an abandoned lock one is first to take it away
         patience_s = ABANDONED_S * random.uniform(1.0, 1.5)
-        seen, since, pause_s = "", time.monotonic(), 0.001
+        previous, since, pause_s = "", time.monotonic(), 0.001
         while True:
             try:
-                link.symlink_to(own)
+                link.symlink_to(token)
                 return
             except FileExistsError:
                 pass
@@ -113,11 +113,11 @@ class Journal(BaseJournalBackend):
                     raise InputError(NoLinks(str(link.parent), str(error.strerror))) from None
                 raise self._unusable(error) from None
             holder = _holder(link)
-            if holder == own:  # the server made the link, and its first answer was lost
+            if holder == token:  # the server made the link, and its first answer was lost
                 return
-            if holder != seen:
-                seen, since = holder, time.monotonic()
-            elif time.monotonic() - since > patience_s and _holder(link) == seen:
+            if holder != previous:
+                previous, since = holder, time.monotonic()
+            elif time.monotonic() - since > patience_s and _holder(link) == previous:
                 link.unlink(missing_ok=True)
             time.sleep(pause_s * random.uniform(0.5, 1.0))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

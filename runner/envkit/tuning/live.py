@@ -27,10 +27,10 @@ class View(LiveView):
         self._store = store
         self.search_s = search_s
 
-    def before(self, what: str) -> None:
-        """Show that a worker is about to start under ``what``."""
+    def before(self, label: str) -> None:
+        """Show that a worker is about to start under ``label``."""
         if self.live:
-            self.live.update(Group(self._line(messages.WorkerStarts(what)), self._table()), refresh=True)
+            self.live.update(Group(self._line(messages.WorkerStarts(label)), self._table()), refresh=True)
 
     def after_round(self, stage: str) -> None:
         """Show that a round has ended. ``stage`` is what it was for."""
@@ -39,7 +39,7 @@ class View(LiveView):
 
     def _line(self, now: Message) -> Text:
         store = self._store
-        ahead = next((messages.Ahead(one.trials, one.title) for one in ranked(store)), None)
+        ahead = next((messages.Ahead(rank.trials, rank.title) for rank in ranked(store)), None)
         share_s, failed = self.search_s or None, len(store.problems) or None
         return Text(text(messages.Progress(now, len(store.entries), store.spent_s, failed, share_s, ahead)))
 
@@ -68,5 +68,5 @@ class Rank:
 def ranked(store: TrialStore) -> list[Rank]:
     """Return the candidates that have had a trial and have not failed, the best first."""
     scores, trials = store.scores(), store.trials()
-    best = sorted(scores, key=lambda one: (-scores[one], one))
-    return [Rank(one, store.entries[one].title, math.exp(scores[one]), trials[one]) for one in best]
+    best = sorted(scores, key=lambda number: (-scores[number], number))
+    return [Rank(number, store.entries[number].title, math.exp(scores[number]), trials[number]) for number in best]

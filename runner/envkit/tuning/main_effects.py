@@ -39,14 +39,16 @@ class Columns:
         Levels of a parameter that counts only with some levels of others are compared with its first level: a column
         for that too would say no more than those of the others.
         """
-        found: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         levels: dict[str, list[str]] = {}
         for parameter in space.parameters:
-            tried = [level for level in parameter.levels if any(one.get(parameter.name) == level for one in choices)]
+            tried = [
+                level for level in parameter.levels if any(choice.get(parameter.name) == level for choice in choices)
+            ]
             if len(tried) > 1:
                 levels[parameter.name] = tried
-                found += [(parameter.name, level) for level in (tried[1:] if parameter.when else tried)]
-        return Columns({pair: number for number, pair in enumerate(found)}, levels)
+                pairs += [(parameter.name, level) for level in (tried[1:] if parameter.when else tried)]
+        return Columns({pair: number for number, pair in enumerate(pairs)}, levels)
 
     @property
     def parameters(self) -> dict[str, list[int]]:
@@ -81,12 +83,12 @@ def fit(rows: NDArray[float64], values: NDArray[float64], penalty: float | None 
     import numpy
 
     middle, mean = rows.mean(axis=0), float(values.mean())
-    centred, rest = rows - middle, values - mean
+    centred, deviations = rows - middle, values - mean
     # candidates may be fewer than columns, or thousands where many nodes search: the smaller number counts here
-    left, size, right = numpy.linalg.svd(centred, full_matrices=False)
-    along = left.T @ rest
+    basis, size, right = numpy.linalg.svd(centred, full_matrices=False)
+    along = basis.T @ deviations
     if penalty is None:
-        penalty = min(PENALTIES, key=lambda one: _cross_validation(size**2, along, rest, one))
+        penalty = min(PENALTIES, key=lambda candidate: _cross_validation(size**2, along, deviations, candidate))
     weights = right.T @ (size / (size**2 + penalty) * along)
     return Effects(weights, middle, mean), penalty
 
@@ -120,8 +122,10 @@ def over_first(
     freedom = len(values) - 1 - float(numpy.trace(shrunk @ squares))
     residual = float(((values - effects.predict(rows)) ** 2).sum()) / max(freedom, 1.0)
     covariance = residual * shrunk @ squares @ shrunk
-    first = {one.name: columns.of.get((one.name, next(iter(one.levels)))) for one in space.parameters}
-    found = {}
+    first = {
+        parameter.name: columns.of.get((parameter.name, next(iter(parameter.levels)))) for parameter in space.parameters
+    }
+    estimates = {}
     for (parameter, level), column in columns.of.items():
         contrast = numpy.zeros(len(squares))
         contrast[column] += 1.0
@@ -129,8 +133,8 @@ def over_first(
         if at is not None:
             contrast[at] -= 1.0
         variance = float(contrast @ covariance @ contrast)
-        found[parameter, level] = float(contrast @ effects.weights), max(0.0, variance) ** 0.5
-    return found
+        estimates[parameter, level] = float(contrast @ effects.weights), max(0.0, variance) ** 0.5
+    return estimates
 
 
 def _cross_validation(

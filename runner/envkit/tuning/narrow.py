@@ -57,19 +57,21 @@ def narrow(
         kept: dict[str, Fragment] = {}
         alike: dict[str, str] = {}
         for level, fragment in parameter.levels.items():
-            found = not_tried(fragment.ranks or 1) or _applies(space, parameter, level, inspection, numerics)
-            if isinstance(found, Environment):
-                first = alike.setdefault(identity(found), level)
+            outcome = not_tried(fragment.ranks or 1) or _applies(space, parameter, level, inspection, numerics)
+            if isinstance(outcome, Environment):
+                first = alike.setdefault(identity(outcome), level)
                 stands_for[parameter.name, level] = first
                 if first == level:
                     kept[level] = fragment
                     continue
-                found = SameAs(first)
-            left_out.append(LeftOut(f"{parameter.name}={level}", found))
+                outcome = SameAs(first)
+            left_out.append(LeftOut(f"{parameter.name}={level}", outcome))
         if kept:
             parameters.append(replace(parameter, levels=kept, when=when))
-    renamed = [Constraint(_renamed(one.never, stands_for), one.because) for one in space.constraints]
-    constraints = [one for one in renamed if all(one.never.values())]
+    renamed = [
+        Constraint(_renamed(constraint.never, stands_for), constraint.because) for constraint in space.constraints
+    ]
+    constraints = [constraint for constraint in renamed if all(constraint.never.values())]
     if all(len(parameter.levels) < 2 for parameter in parameters):
         raise InputError(
             NothingToVary(str(space.path), left_out[0].what, left_out[0].why)

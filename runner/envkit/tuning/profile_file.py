@@ -57,7 +57,7 @@ def write_evidence(evidence: Mapping[str, object], path: Path) -> None:
 
 def document(profile: Profile) -> dict[str, object]:
     """A profile as the mapping that its YAML file holds."""
-    found: dict[str, object] = {
+    fields: dict[str, object] = {
         "name": profile.name,
         "title": harmless(" ".join(profile.title.split())),  # it may name a setting, which may be any text
         "why": {"reason": harmless(profile.reason), **({"source": harmless(profile.source)} if profile.source else {})},
@@ -69,8 +69,8 @@ def document(profile: Profile) -> dict[str, object]:
         "prefix": list(profile.prefix),
         "expect": dict(profile.expect),
     }
-    found = {key: value for key, value in found.items() if value}
-    return found if profile.numerics == "same" else {**found, "numerics": profile.numerics}
+    fields = {key: value for key, value in fields.items() if value}
+    return fields if profile.numerics == "same" else {**fields, "numerics": profile.numerics}
 
 
 def to_json(profile: Profile) -> dict[str, object]:

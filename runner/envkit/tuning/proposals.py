@@ -59,42 +59,44 @@ ETA = 3
 
 
 def propose(
-    space: Space, known: Sequence[tuple[Choice, float | None]], admit: Callable[[Choice], bool], count: int, seed: int
+    space: Space, scored: Sequence[tuple[Choice, float | None]], admit: Callable[[Choice], bool], count: int, seed: int
 ) -> list[Choice]:
     """Up to ``count`` choices, in order; fewer where the space has no more.
 
-    ``known`` are choices with their scores (higher is better), None for one that failed. ``admit`` says of a choice
+    ``scored`` are choices with their scores (higher is better), None for one that failed. ``admit`` says of a choice
     whether it is a new candidate, and remembers it.
     """
     chance = random.Random(seed)
-    study = _study(space, _told(known, chance), seed)
-    predicted = _predicted(space, known, chance)
-    found: list[Choice] = []
-    while len(found) < count:
-        choice = next(filter(admit, predicted), None) if len(found) % 2 == 0 else None
+    study = _study(space, _told(scored, chance), seed)
+    predicted = _predicted(space, scored, chance)
+    proposals: list[Choice] = []
+    while len(proposals) < count:
+        choice = next(filter(admit, predicted), None) if len(proposals) % 2 == 0 else None
         choice = choice or _asked(study, space, admit) or _drawn(space, admit, chance)
         if choice is None:
             break
-        found.append(choice)
-    return found
+        proposals.append(choice)
+    return proposals
 
 
-def _hopeless(known: Iterable[tuple[Choice, float | None]]) -> set[tuple[str, str]]:
+def _hopeless(scored: Iterable[tuple[Choice, float | None]]) -> set[tuple[str, str]]:
     """The levels, each with its parameter, with which several candidates failed and none ran."""
-    failed = Counter(pair for choice, score in known if score is None for pair in choice.items())
-    ran = {pair for choice, score in known if score is not None for pair in choice.items()}
+    failed = Counter(pair for choice, score in scored if score is None for pair in choice.items())
+    ran = {pair for choice, score in scored if score is not None for pair in choice.items()}
     return {pair for pair, times in failed.items() if times >= FAILURES and pair not in ran}
 
 
-def _predicted(space: Space, known: Sequence[tuple[Choice, float | None]], chance: random.Random) -> Iterator[Choice]:
+def _predicted(
+    space: Space, scored_before: Sequence[tuple[Choice, float | None]], chance: random.Random
+) -> Iterator[Choice]:
     """Choices, the best by their main effects first; none while too little is known."""
     import numpy
 
-    scored = [(choice, score) for choice, score in known if score is not None]
+    scored = [(choice, score) for choice, score in scored_before if score is not None]
     if len(scored) < STARTUP:
         return
     predicted = predictor(space, scored)
-    hopeless = _hopeless(known)
+    hopeless = _hopeless(scored_before)
 
     def ranked(choices: Iterable[Choice]) -> list[tuple[float, Choice]]:
         pool = [choice for choice in choices if hopeless.isdisjoint(choice.items())]
@@ -110,8 +112,8 @@ def _predicted(space: Space, known: Sequence[tuple[Choice, float | None]], chanc
     everything = all_choices(space)
     if everything is None:
         drawn = itertools.islice(_random(space, chance), DRAWN)
-        ends = [climbed(*one) for one in ranked([*(choice for choice, _ in scored), *drawn])[:BEGINNINGS]]
-        _, best = max(ends, key=lambda one: one[0])
+        ends = [climbed(*start) for start in ranked([*(choice for choice, _ in scored), *drawn])[:BEGINNINGS]]
+        _, best = max(ends, key=lambda end: end[0])
         everything = [best, *neighbours(space, best)]
     for _, choice in ranked(everything):
         yield choice
@@ -119,8 +121,8 @@ def _predicted(space: Space, known: Sequence[tuple[Choice, float | None]], chanc
 
 def all_choices(space: Space) -> list[Choice] | None:
     """None for a space with so many that not all of them are looked at."""
-    found = list(itertools.islice(choices(space), COUNTABLE))
-    return found if len(found) < COUNTABLE else None
+    first = list(itertools.islice(choices(space), COUNTABLE))
+    return first if len(first) < COUNTABLE else None
 
 
 def neighbours(space: Space, choice: Choice) -> Iterator[Choice]:
@@ -136,16 +138,18 @@ def neighbours(space: Space, choice: Choice) -> Iterator[Choice]:
                 yield changed
 
 
-def _told(known: Sequence[tuple[Choice, float | None]], chance: random.Random) -> Sequence[tuple[Choice, float | None]]:
+def _told(
+    scored: Sequence[tuple[Choice, float | None]], chance: random.Random
+) -> Sequence[tuple[Choice, float | None]]:
     """The best of what is known, and others by chance, where that is much."""
-    if len(known) <= TOLD:
-        return known
-    ranked = sorted(known, key=lambda one: -math.inf if one[1] is None else one[1], reverse=True)
+    if len(scored) <= TOLD:
+        return scored
+    ranked = sorted(scored, key=lambda pair: -math.inf if pair[1] is None else pair[1], reverse=True)
     best = ranked[: TOLD // 3]
     return best + chance.sample(ranked[len(best) :], TOLD - len(best))
 
 
-def _study(space: Space, known: Iterable[tuple[Choice, float | None]], seed: int) -> optuna.Study:
+def _study(space: Space, scored: Iterable[tuple[Choice, float | None]], seed: int) -> optuna.Study:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -159,11 +163,11 @@ def _study(space: Space, known: Iterable[tuple[Choice, float | None]], seed: int
         parameter.name: optuna.distributions.CategoricalDistribution(tuple(parameter.levels))
         for parameter in space.parameters
     }
-    for choice, score in known:
+    for choice, score in scored:
         # one without a value ranks behind all that have one; a trial of state FAIL would not count at all
         state = optuna.trial.TrialState.PRUNED if score is None else optuna.trial.TrialState.COMPLETE
-        own = {name: distributions[name] for name in choice}
-        study.add_trial(optuna.create_trial(params=choice, distributions=own, value=score, state=state))
+        own_distributions = {name: distributions[name] for name in choice}
+        study.add_trial(optuna.create_trial(params=choice, distributions=own_distributions, value=score, state=state))
     return study
 
 
@@ -211,8 +215,10 @@ def promoted(
     going: dict[int, int] = {}
     for rung in range(len(rungs) - 1):
         reached = [
-            one for one in scores if rung_of[one] > rung or (rung_of[one] == rung and trials[one] >= rungs[rung])
+            number
+            for number in scores
+            if rung_of[number] > rung or (rung_of[number] == rung and trials[number] >= rungs[rung])
         ]
-        best = sorted(reached, key=lambda one: (-scores[one], one))[: len(reached) // ETA]
-        going |= {one: rung + 1 for one in best if rung_of[one] == rung}
+        best = sorted(reached, key=lambda number: (-scores[number], number))[: len(reached) // ETA]
+        going |= {number: rung + 1 for number in best if rung_of[number] == rung}
     return going

@@ -113,8 +113,8 @@ class Search:
         return stage
 
     def _take_in(self) -> None:
-        known = self.peers.take_in(self.store)
-        self._taken |= {key: number for key, number in known.items() if key not in self._taken}
+        claimed = self.peers.take_in(self.store)
+        self._taken |= {key: number for key, number in claimed.items() if key not in self._taken}
 
     def finish_round(self, trial: RunTrial) -> None:
         """Run the trials that the last round lacks."""
@@ -141,7 +141,7 @@ class Search:
 
     @property
     def reserve_s(self) -> float:
-        """Of the candidates that seem to be faster than the baseline any may be confirmed."""
+        """Return the seconds kept to confirm any candidate that seems faster than the baseline."""
         faster = [number for number, score in self.store.scores().items() if score > 0]
         return self.reserve(max(map(self.store.trial_s_of, faster), default=0.0))
 
@@ -161,7 +161,7 @@ class Search:
 
     @property
     def _shares(self) -> tuple[float, float]:
-        """Of exploring and of the finals."""
+        """Return the shares of exploring and of the finals."""
         return (EXPLORING, FINALS) if self.peers.nodes == 1 else (EXPLORING_TOGETHER, FINALS_TOGETHER)
 
     @property
@@ -191,13 +191,15 @@ class Search:
         if top not in self.store.finalists:
             return top
         near = [number for number in most if number == top or self._is_near(number, top)]
-        known = [number for number in most if entries[number].shipped is not None]
-        worse = sorted(known, key=lambda number: (-scores[number], number))[1:]  # than another that is as well known
+        shipped_ones = [number for number in most if entries[number].shipped is not None]
+        worse = sorted(shipped_ones, key=lambda number: (-scores[number], number))[
+            1:
+        ]  # than another that is as well known
         near = [number for number in near if number not in worse]
         return min(near, key=lambda number: (self._settings(number), -scores[number], number))
 
     def _is_near(self, number: int, top: int) -> bool:
-        """Whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
+        """Return whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
 
         Most of these are finals. The trials that brought a candidate there were lucky ones.
         """
@@ -244,8 +246,8 @@ class Search:
         if not store.alive and len(store.problems) >= MOST_FAILURES:
             return []
         explored_s = min(self._shares[0] * self.budget_s, self.share_s - self._finals_s)
-        left = explored_s - store.spent_s
-        room = ROUND if store.trial_s == 0 else min(ROUND, int(left / store.trial_s) - 1)
+        left_s = explored_s - store.spent_s
+        room = ROUND if store.trial_s == 0 else min(ROUND, int(left_s / store.trial_s) - 1)
         if room < 1:
             return []
         trials, scores = store.trials(), store.scores()
@@ -325,12 +327,12 @@ class Search:
 
     def _expected_best(self, scores: Mapping[int, float]) -> list[int]:
         """The candidate of which main effects expect most: of many, those that scored best were lucky."""
-        known = {number: choice for number in scores if (choice := self.store.entries[number].choice) is not None}
-        if len(known) < STARTUP:
+        choices = {number: choice for number in scores if (choice := self.store.entries[number].choice) is not None}
+        if len(choices) < STARTUP:
             return []
-        predicted = predictor(self.space, [(choice, scores[number]) for number, choice in known.items()])
-        expected = predicted(list(known.values()))
-        return [list(known)[int(expected.argmax())]]
+        predicted = predictor(self.space, [(choice, scores[number]) for number, choice in choices.items()])
+        expected = predicted(list(choices.values()))
+        return [list(choices)[int(expected.argmax())]]
 
     def _finals(self) -> tuple[list[int], str] | None:
         store = self.store
@@ -371,7 +373,7 @@ class Search:
             return None
 
     def _admit(self, made: Candidate) -> bool:
-        """Whether it is neither the baseline nor another candidate under another name."""
+        """Return whether it is neither the baseline nor another candidate under another name."""
         return identity(made.environment) not in self._taken
 
     def candidate(self, number: int) -> Candidate | None:

@@ -73,20 +73,20 @@ class Session:
         first = self.beginning
         self.folder = self.record.path.parent
         require_space(self.folder / SPACE_FILE, first.space_sha256)
-        whole = space_file.read(self.folder / SPACE_FILE)
+        full_space = space_file.read(self.folder / SPACE_FILE)
         study, numerics = self.job.study, self.settings.numerics
         trained = None if study.user_command else study.workload
         gpus = self.inspection["facts"].get("gpus", 0)
         not_tried = partial(batch_split.not_tried, trained, study.options, numerics, study.ranks, gpus)
-        self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
+        self.space, self.left_out = narrow(full_space, self.inspection, numerics, not_tried)
         self.left_out += [LeftOut(profile.what, from_json(profile.why)) for profile in first.left_out_profiles]
         self.store = TrialStore.of(self.events)
         self.search = Search(
             space=self.space,
             baseline=Candidate(profile.load(REFERENCE_PROFILE), self.job.environments[REFERENCE_PROFILE]),
             shipped=[
-                Candidate(profile_file.from_json(known.profile), Environment.from_json(known.environment))
-                for known in first.shipped
+                Candidate(profile_file.from_json(candidate.profile), Environment.from_json(candidate.environment))
+                for candidate in first.shipped
             ],
             resolve=lambda made: require(made, self.inspection),
             store=self.store,

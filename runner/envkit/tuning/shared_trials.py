@@ -106,7 +106,7 @@ class Peers(Protocol):
         ...
 
     def is_own(self, number: int) -> bool:
-        """Whether it is this node that gives a candidate the trials that it lacks."""
+        """Return whether it is this node that gives a candidate the trials that it lacks."""
         ...
 
     def promote(self, rungs: Mapping[int, int]) -> None:
@@ -159,7 +159,7 @@ class SharedTrials:
 
     def take_in(self, store: TrialStore) -> Mapping[str, int]:
         numbers: dict[str, int] = {}
-        levels = {one.name: one.levels for one in self._space.parameters}
+        levels = {parameter.name: parameter.levels for parameter in self._space.parameters}
         for trial in self._storage.get_all_trials(self._study, deepcopy=False):
             self._ids[trial.number] = trial._trial_id
             attributes = trial.user_attrs
@@ -187,9 +187,13 @@ class SharedTrials:
     def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
         import optuna
 
-        levels = {one.name: tuple(one.levels) for one in self._space.parameters if one.name in (choice or {})}
+        levels = {
+            parameter.name: tuple(parameter.levels)
+            for parameter in self._space.parameters
+            if parameter.name in (choice or {})
+        }
         distributions: dict[str, optuna.distributions.BaseDistribution] = {
-            name: optuna.distributions.CategoricalDistribution(own) for name, own in levels.items()
+            name: optuna.distributions.CategoricalDistribution(choices) for name, choices in levels.items()
         }
         trial = optuna.create_trial(
             state=optuna.trial.TrialState.RUNNING, params=choice or {}, distributions=distributions,
@@ -198,7 +202,9 @@ class SharedTrials:
         identity = self._storage.create_new_trial(self._study, template_trial=trial)
         number = self._storage.get_trial_number_from_id(identity)
         first = next(
-            one for one in self._storage.get_all_trials(self._study, deepcopy=False) if one.user_attrs[KEY] == key
+            other_trial
+            for other_trial in self._storage.get_all_trials(self._study, deepcopy=False)
+            if other_trial.user_attrs[KEY] == key
         )
         if first.number != number:
             return None

@@ -99,7 +99,9 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
     Also None where no machine has what two levels need, and for a level that the space does not have, which a record or
     another node may name.
     """
-    if any(choice[one.name] not in one.levels for one in space.parameters if one.name in choice):
+    if any(
+        choice[parameter.name] not in parameter.levels for parameter in space.parameters if parameter.name in choice
+    ):
         return None
     chosen = [parameter.levels[choice[parameter.name]] for parameter in space.parameters if parameter.name in choice]
     env: dict[str, str] = {}
@@ -174,7 +176,7 @@ def shown(choice: Choice) -> str:
 
 
 def _merge(into: dict[str, Value], added: Mapping[str, Value]) -> bool:
-    """Whether no key had another value."""
+    """Return whether no key had another value."""
     if any(into.get(key, value) != value for key, value in added.items()):
         return False
     into.update(added)

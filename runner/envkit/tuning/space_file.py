@@ -80,11 +80,11 @@ def read(path: Path) -> Space:
 
 
 def _first(file: YamlFile) -> tuple[str, ...]:
-    found, known = file.data.get("first", []), profile.names()
-    for index, name in enumerate(found):
-        if name not in known:
-            raise file.error(("first", index), UnknownFirst(str(name), nearest(str(name), known)))
-    return tuple(found)
+    names, known_names = file.data.get("first", []), profile.names()
+    for index, name in enumerate(names):
+        if name not in known_names:
+            raise file.error(("first", index), UnknownFirst(str(name), nearest(str(name), known_names)))
+    return tuple(names)
 
 
 def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter:
@@ -103,7 +103,7 @@ def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter
 
 def _of_kind(kind: str) -> dict[str, Fragment]:
     """Return a level without a preloaded library of this kind, and one for each that can be preloaded."""
-    there = next((one.shows for one in of_kind(kind).values() if one.comes_with in ALWAYS), None)
+    there = next((library.shows for library in of_kind(kind).values() if library.comes_with in ALWAYS), None)
     levels = {there[1]: Fragment(expect=dict([there]))} if there else {UNSET: Fragment()}
     for name, library in preloadable(kind).items():
         levels[library.shows[1]] = Fragment(preload=(name,), expect=dict([library.shows]))
@@ -133,8 +133,8 @@ def _values(file: YamlFile, at: Path_, entry: VariableEntry) -> dict[str, Fragme
         if text == UNSET:
             levels[text] = Fragment()
             continue
-        if key is None and (wrong := code_variables.problem(variable, text)):
-            raise file.error(where, wrong)
+        if key is None and (refused := code_variables.problem(variable, text)):
+            raise file.error(where, refused)
         _check_value(file, where, variable if key is None else f"{variable}'s {key}", kind, text)
         if key is None:
             levels[text] = Fragment(env={variable: text}, numerics=numerics)
@@ -152,24 +152,24 @@ def _named(
     later: Collection[str] = (),
 ) -> dict[str, tuple[str, ...]]:
     """Return the parameters that ``subject`` names, with levels of each. Raise InputError if one is not there."""
-    known = {parameter.name: parameter.levels for parameter in parameters}
+    levels_of = {parameter.name: parameter.levels for parameter in parameters}
     named: dict[str, tuple[str, ...]] = {}
     for name, values in entries.items():
         where = (*at, name)
-        if name not in known:
+        if name not in levels_of:
             if name in later:
                 raise file.error(where, ParameterBelow(subject, name))
-            raise file.error(where, UnknownParameter(subject, name, nearest(name, known)))
+            raise file.error(where, UnknownParameter(subject, name, nearest(name, levels_of)))
         named[name] = tuple(file.text(*where, index) for index in range(len(values)))
         for index, text in enumerate(named[name]):
-            if text not in known[name]:
-                levels = tuple(known[name])
+            if text not in levels_of[name]:
+                levels = tuple(levels_of[name])
                 raise file.error((*where, index), UnknownLevel(subject, name, text, levels, nearest(text, levels)))
     return named
 
 
 def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
-    found = []
+    constraints = []
     for index, entry in enumerate(file.data.get("constraints", [])):
         at: Path_ = ("constraints", index)
         never = _named(file, (*at, "never"), entry["never"], list(space.parameters), CONSTRAINT_NAMES)
@@ -179,8 +179,8 @@ def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
             raise file.error(at, ExcludesAll())
         if True not in broken:
             raise file.error(at, NeverApplies())
-        found.append(constraint)
-    return tuple(found)
+        constraints.append(constraint)
+    return tuple(constraints)
 
 
 def _about(space: Space, named: Mapping[str, object]) -> Space:
@@ -189,7 +189,9 @@ def _about(space: Space, named: Mapping[str, object]) -> Space:
     for parameter in reversed(space.parameters):
         if parameter.name in wanted:
             wanted |= set(parameter.when)
-    return replace(space, parameters=tuple(one for one in space.parameters if one.name in wanted), constraints=())
+    return replace(
+        space, parameters=tuple(parameter for parameter in space.parameters if parameter.name in wanted), constraints=()
+    )
 
 
 def _fragment(file: YamlFile, at: Path_, sets: object) -> Fragment:
@@ -237,13 +239,13 @@ def _inner_kind(file: YamlFile, at: Path_, variable: str, key: str, kind: Kind) 
     return kind.keys[key]
 
 
-def _check_value(file: YamlFile, at: Path_, what: str, kind: Kind, text: str) -> None:
+def _check_value(file: YamlFile, at: Path_, subject: str, kind: Kind, text: str) -> None:
     try:
         refused = refusal(kind, _expanded(file, at, text))
     except SettingsError as error:
-        raise file.error(at, InVain(what, error.message, error.fix)) from None
+        raise file.error(at, InVain(subject, error.message, error.fix)) from None
     if refused is not None:
-        raise file.error(at, InVain(what, BadValue(text, refused), Write(kind.allowed())))
+        raise file.error(at, InVain(subject, BadValue(text, refused), Write(kind.allowed())))
 
 
 def _expanded(file: YamlFile, at: Path_, text: str) -> str:

@@ -114,7 +114,7 @@ class TrialStore:
         return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
 
     def trial_s_of(self, number: int) -> float:
-        """What a trial of a candidate costs on average, in seconds of a worker; of all where it had none here."""
+        """Return what a trial of a candidate costs on average, in seconds of a worker; of all if it had none here."""
         return fmean(self.trials_s_of[number]) if number in self.trials_s_of else self.trial_s
 
     @property

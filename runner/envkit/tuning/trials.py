@@ -18,7 +18,7 @@ from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
-from envkit.engines.measurement import TrainingDocument, known
+from envkit.engines.measurement import TrainingDocument, learned
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
@@ -125,10 +125,10 @@ class Trials:
         earlier = [] if reference is None else [cast(TrainingDocument, structs.asdict(reference))]
         document, problem = parse_sample(outcome, earlier, study.options)
         if document is not None:
-            wrong: Message | None = other_loader(document, study.workload_of(arm))
-            wrong = wrong or (writes.outside(study, document) if reference is None else None)
-            wrong = wrong or other_ranks(document, study.ranks_of(arm), study.options)
-            return (outcome, document, None) if wrong is None else (outcome, None, wrong)
+            refused: Message | None = other_loader(document, study.workload_of(arm))
+            refused = refused or (writes.outside(study, document) if reference is None else None)
+            refused = refused or other_ranks(document, study.ranks_of(arm), study.options)
+            return (outcome, document, None) if refused is None else (outcome, None, refused)
         return outcome, None, problem
 
     @property
@@ -149,7 +149,7 @@ class Trials:
             if not check.holds:
                 return NotInEffect(check.key, str(check.expected), str(check.seen))
         reference, study = self._reference, self.job.study
-        losses = known(document["losses"])
+        losses = learned(document["losses"])
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
         if number == BASELINE or reference is None or not losses or study.user_command:
             return None

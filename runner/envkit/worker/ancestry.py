@@ -63,20 +63,20 @@ def process(pid: int) -> Process | None:
         return None
     argv = text_of(folder / "cmdline").rstrip("\0").split("\0")
     block = text_of(folder / "environ")
-    masks = [re.search(r"^Cpus_allowed_list:\s*(\S+)", text_of(one), re.M) for one in folder.glob("task/*/status")]
-    cpus = frozenset().union(*(expand_cpu_list(one[1]) for one in masks if one))
+    masks = [re.search(r"^Cpus_allowed_list:\s*(\S+)", text_of(path), re.M) for path in folder.glob("task/*/status")]
+    cpus = frozenset().union(*(expand_cpu_list(mask[1]) for mask in masks if mask))
     name = (fields["Name"].strip(),)  # of a kernel's thread, or of a process without a command line
     return Process(pid, int(fields["PPid"]), tuple(argv) if argv[0] else name, started_with(block) or None, cpus)
 
 
 def above(pid: int) -> Iterator[Process]:
     """Yield the processes above ``pid``, the nearest first."""
-    one = process(pid)
+    ancestor = process(pid)
     for _ in range(FARTHEST):
-        one = process(one.parent) if one is not None and one.parent > 0 else None
-        if one is None:
+        ancestor = process(ancestor.parent) if ancestor is not None and ancestor.parent > 0 else None
+        if ancestor is None:
             return
-        yield one
+        yield ancestor
 
 
 def command(argv: Sequence[str]) -> str:
@@ -99,35 +99,35 @@ def command(argv: Sequence[str]) -> str:
 def set_by(pid: int, name: str, value: str) -> Message:
     """Return which process above ``pid`` gave it the variable ``name``, which it was started with."""
     last, variable = process(pid), f"{name}={value}"
-    for one in above(pid):
-        if one.variables is None:
-            return SetAbove(variable, one.command, one.pid)
-        if one.variables.get(name) != value and any(variable in word.split() for word in one.argv):
+    for ancestor in above(pid):
+        if ancestor.variables is None:
+            return SetAbove(variable, ancestor.command, ancestor.pid)
+        if ancestor.variables.get(name) != value and any(variable in word.split() for word in ancestor.argv):
             return SetOnLine(variable)
-        if one.variables.get(name) != value:
-            return SetByParent(variable, one.command, one.pid)
-        last = one
+        if ancestor.variables.get(name) != value:
+            return SetByParent(variable, ancestor.command, ancestor.pid)
+        last = ancestor
     return SetAtFirst(variable, last.command if last else "", pid if last is None else last.pid)
 
 
 def bound_by(pid: int, cpus: frozenset[int]) -> Message:
     """Return what had ``pid`` begin on ``cpus`` alone, which are not all of the machine's."""
     child = process(pid)
-    for one in above(pid):
-        if child is None or not one.cpus <= cpus:
-            return _between(child, one, cpus)
-        child = one
+    for ancestor in above(pid):
+        if child is None or not ancestor.cpus <= cpus:
+            return _between(child, ancestor, cpus)
+        child = ancestor
     return BoundByGroup(_group(pid))
 
 
 def _between(child: Process | None, parent: Process, cpus: frozenset[int]) -> Message:
     """Return what took CPUs away between a process and the one that it started."""
-    given = (child.variables if child is not None else None) or {}
+    variables = (child.variables if child is not None else None) or {}
     if parent.command.startswith(STEP_DAEMON):
-        return BoundBySlurm(given.get("SLURM_CPUS_PER_TASK"))
+        return BoundBySlurm(variables.get("SLURM_CPUS_PER_TASK"))
     if parent.command in MPI:
         return BoundByMpi(parent.command)
-    if (tool := _tool(given, parent.argv)) is not None:
+    if (tool := _tool(variables, parent.argv)) is not None:
         return BoundByTool(tool)
     if child is not None and (group := _group(child.pid)) != _group(parent.pid) and _allows(group) == cpus:
         return BoundByGroup(group)
@@ -137,9 +137,9 @@ def _between(child: Process | None, parent: Process, cpus: frozenset[int]) -> Me
     return BoundByParent(parent.command, parent.pid)
 
 
-def _tool(given: Mapping[str, str], starter: Sequence[str]) -> str | None:
+def _tool(variables: Mapping[str, str], starter: Sequence[str]) -> str | None:
     """Return which tool became the process: the one that a shell started, or that its parent's command line names."""
-    words = [given.get("_", ""), *starter, *(word for text in starter if " " in text for word in text.split())]
+    words = [variables.get("_", ""), *starter, *(word for text in starter if " " in text for word in text.split())]
     return next((name for word in words if (name := os.path.basename(word)) in TOOLS), None)  # noqa: PTH119
 
 

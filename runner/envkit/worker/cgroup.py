@@ -64,7 +64,7 @@ def memory_limit(root: Path = Path("/")) -> int | None:
 
     Version 2 has it in ``memory.max`` ("max" for none), version 1 in ``memory.limit_in_bytes`` (a number near 2**63).
     """
-    return min((one.limit for one in _memory_groups(root) if one.limit is not None), default=None)
+    return min((group.limit for group in _memory_groups(root) if group.limit is not None), default=None)
 
 
 def held_memory(root: Path = Path("/")) -> int | None:
@@ -73,10 +73,10 @@ def held_memory(root: Path = Path("/")) -> int | None:
     These are anonymous and shared memory of all its processes; page cache is dropped before a limit kills. Version 1
     names them ``total_rss`` and ``total_shmem`` in ``memory.stat``, version 2 ``anon`` and ``shmem``.
     """
-    limited = [one for one in _memory_groups(root) if one.limit is not None]
+    limited = [group for group in _memory_groups(root) if group.limit is not None]
     if not limited:
         return None
-    folder = min(limited, key=lambda one: one.limit or 0).folder
+    folder = min(limited, key=lambda group: group.limit or 0).folder
     fields = dict(line.split()[:2] for line in text_of(folder / "memory.stat").splitlines() if line)
     names = ("total_rss", "total_shmem") if "total_rss" in fields else ("anon", "shmem")
     return sum(int(fields.get(name, 0)) for name in names)
@@ -120,7 +120,7 @@ def _memory_groups(root: Path) -> Iterator[MemoryGroup]:
         if kills is None and limit is None:
             continue
         full = (_fields(folder / "memory.events.local") or v2).get("oom", 0) + (_bytes(folder, "memory.failcnt") or 0)
-        mount = next(one for one in mounts if one == folder or one in folder.parents)
+        mount = next(candidate for candidate in mounts if candidate == folder or candidate in folder.parents)
         peak = _bytes(folder, "memory.peak", "memory.max_usage_in_bytes")
         yield MemoryGroup(folder, f"/{folder.relative_to(mount)}".replace("/.", "/"), limit, peak, full, kills)
 
@@ -153,14 +153,14 @@ def ran_out(
     if kills <= 0:
         return None
     keeps = keeps_freed_memory(variables)
-    found = MemoryRanOut(program, None if was_killed else kills, retaining=keeps)
-    full = {one.folder: one.full for one in before.groups}
-    for one in now.groups:
-        came_near = one.limit is not None and (one.peak is None or one.peak >= REACHED * one.limit)
-        if came_near and one.full > full.get(one.folder, 0):
-            return found.replace(group=one.name, limit=one.limit, peak=one.peak)
+    message = MemoryRanOut(program, None if was_killed else kills, retaining=keeps)
+    full = {group.folder: group.full for group in before.groups}
+    for group in now.groups:
+        came_near = group.limit is not None and (group.peak is None or group.peak >= REACHED * group.limit)
+        if came_near and group.full > full.get(group.folder, 0):
+            return message.replace(group=group.name, limit=group.limit, peak=group.peak)
     total = text_of(root / "proc/meminfo").split()[1:2]
-    return found.replace(machine=1024 * int(total[0]) if total else None)
+    return message.replace(machine=1024 * int(total[0]) if total else None)
 
 
 def _more(now: int | None, before: int | None) -> int | None:
@@ -172,16 +172,16 @@ def pids_limit(root: Path = Path("/")) -> tuple[int, int] | None:
 
     Of several groups, one in the other, it is the one with the least room.
     """
-    found = []
+    limits = []
     for folder in _own_folders(root, "pids", ("pids",)):
         most, current = (text_of(folder / name).strip() for name in ("pids.max", "pids.current"))
         if current and most not in ("", "max"):
-            found.append((int(most), int(current)))
-    return min(found, key=lambda one: one[0] - one[1], default=None)
+            limits.append((int(most), int(current)))
+    return min(limits, key=lambda limit: limit[0] - limit[1], default=None)
 
 
 def is_seen(root: Path = Path("/")) -> bool:
-    """Whether any of this process's groups is visible: an image may have a /sys of its own, with none in it."""
+    """Return whether any of this process's groups is visible: an image may have a /sys of its own, with none in it."""
     return any((folder / "cgroup.procs").exists() for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")))
 
 
@@ -192,11 +192,11 @@ def throttled_seconds(root: Path = Path("/")) -> float | None:
     ``throttled_usec`` and version 1 ``throttled_time`` (nanoseconds) in ``cpu.stat``. They are added up over the groups
     too, as what is of interest is how much it grows, and of one that stands still the most must not hide another.
     """
-    found = []
+    seconds = []
     for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
         fields = dict(line.split()[:2] for line in text_of(folder / "cpu.stat").splitlines() if line)
         if "throttled_usec" in fields:
-            found.append(int(fields["throttled_usec"]) / 1e6)
+            seconds.append(int(fields["throttled_usec"]) / 1e6)
         elif "throttled_time" in fields:
-            found.append(int(fields["throttled_time"]) / 1e9)
-    return sum(found) if found else None
+            seconds.append(int(fields["throttled_time"]) / 1e9)
+    return sum(seconds) if seconds else None

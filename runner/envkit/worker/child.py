@@ -22,7 +22,7 @@ POLL_S = 0.02
 
 def signal_name(number: int) -> str:
     """``SIGSEGV``, or the number of a signal without a name, as most real-time signals are."""
-    return {one.value: one.name for one in signal.Signals}.get(number, str(number))
+    return {number_of.value: number_of.name for number_of in signal.Signals}.get(number, str(number))
 
 
 def die_with(parent: int, number: int) -> bool:
@@ -103,7 +103,7 @@ class Child:
         return self.process.wait()
 
     def has_ended(self) -> bool:
-        """Whether it has; to be asked whenever ``ended``, a file descriptor, can be read."""
+        """Return whether it has ended; ask whenever ``ended``, a file descriptor, can be read."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.ended, 4096):
                 pass
@@ -162,15 +162,15 @@ def kill_children() -> None:
 
 
 def _children() -> list[int]:
-    found = []
+    children = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])  # proc(5)
         except (OSError, IndexError):
             continue  # it has just ended
         if parent == os.getpid():
-            found.append(int(entry.name))
-    return found
+            children.append(int(entry.name))
+    return children
 
 
 def end_by(number: int) -> int:

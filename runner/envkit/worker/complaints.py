@@ -1,4 +1,4 @@
-"""What libraries print when they ignore a setting or can't do what they were told to."""
+"""Find what libraries print when they ignore a setting or can't do what they were told to."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Vocabulary:
 
 
 def _vocabulary(genders: int) -> Vocabulary:
-    """That of a language whose articles and adjectives have a form for each gender."""
+    """Number the words of a language whose articles and adjectives have a form for each gender."""
     adjectives = SPECIAL + ARTICLES * genders
     nouns = adjectives + ADJECTIVES * genders
     verbs = nouns + NOUNS
@@ -54,12 +54,12 @@ class Phrase:
     noun: int
 
     def source(self) -> list[int]:
-        adjectives = (SOURCE.adjectives + one for one in self.adjectives)
+        adjectives = (SOURCE.adjectives + adjective for adjective in self.adjectives)
         return [SOURCE.articles + self.article, *adjectives, SOURCE.nouns + self.noun]
 
     def target(self) -> list[int]:
         gender = self.noun % GENDERS
-        adjectives = (TARGET.adjectives + GENDERS * one + gender for one in self.adjectives)
+        adjectives = (TARGET.adjectives + GENDERS * adjective + gender for adjective in self.adjectives)
         return [TARGET.articles + GENDERS * self.article + gender, TARGET.nouns + self.noun, *adjectives]
 
 

@@ -66,10 +66,10 @@ def _group() -> ModuleType | None:
     return group if group is not None and group.is_available() and group.is_initialized() else None
 
 
-def share(batch: Tensor, parts: int | None = None, number: int | None = None) -> Tensor:
-    """The part of a batch (a tensor of N) that this rank trains on, or part ``number`` of ``parts``."""
-    parts, number = parts or size(), rank() if number is None else number
-    return batch.tensor_split(parts)[number] if parts > 1 else batch
+def share(batch: Tensor, count: int | None = None, number: int | None = None) -> Tensor:
+    """The part of a batch (a tensor of N) that this rank trains on, or part ``number`` of ``count``."""
+    count, number = count or size(), rank() if number is None else number
+    return batch.tensor_split(count)[number] if count > 1 else batch
 
 
 def weighted(loss: Tensor, items: int, batch_items: int) -> Tensor:
@@ -269,8 +269,8 @@ def _exchanged(samples: Sequence[Sample]) -> list[Exchanged]:
 
 
 def _losses(samples: Sequence[Sample]) -> list[float]:
-    known = [sample["losses"] for sample in samples if None not in sample["losses"]]
-    return [fmean(loss for loss in of_step if loss is not None) for of_step in zip(*known)]
+    complete = [sample["losses"] for sample in samples if None not in sample["losses"]]
+    return [fmean(loss for loss in of_step if loss is not None) for of_step in zip(*complete)]
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -18,7 +18,7 @@ AT_TORCH: Mapping[str, str] | None = None
 MAPPED_BEFORE_TORCH = ""
 
 
-def own() -> dict[str, str]:
+def started_variables() -> dict[str, str]:
     """The variables that this process was started with."""
     block = Path("/proc/self/environ").read_bytes() if AT_START is None else AT_START
     return started_with(block.decode(errors="surrogateescape"))
@@ -29,14 +29,14 @@ def started_with(block: str) -> dict[str, str]:
 
     The loaders of some glibc versions cut GLIBC_TUNABLES at its colons, in place: the pieces are put together again.
     """
-    given: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for entry in block.split("\0"):
         name, equals, value = entry.partition("=")
-        if name.startswith("glibc.") and "GLIBC_TUNABLES" in given:
-            given["GLIBC_TUNABLES"] += f":{entry}"
+        if name.startswith("glibc.") and "GLIBC_TUNABLES" in variables:
+            variables["GLIBC_TUNABLES"] += f":{entry}"
         elif equals:
-            given[name] = value
-    return given
+            variables[name] = value
+    return variables
 
 
 class Block:
@@ -72,10 +72,10 @@ def changed() -> dict[str, dict[str, str | None]]:
     ``now`` is the value, and ``at_torch`` the one when torch was imported, where that is known; None stands for a
     variable that is not set.
     """
-    started, now, at_torch = own(), os.environ, AT_TORCH
+    started, now, at_torch = started_variables(), os.environ, AT_TORCH
     values: dict[str, dict[str, str | None]] = {}
     for name in sorted({*started, *now, *(at_torch or ())}):
-        seen = {"now": now.get(name), **({} if at_torch is None else {"at_torch": at_torch.get(name)})}
-        if {*seen.values()} != {started.get(name)}:
-            values[name] = seen
+        values_by_time = {"now": now.get(name), **({} if at_torch is None else {"at_torch": at_torch.get(name)})}
+        if {*values_by_time.values()} != {started.get(name)}:
+            values[name] = values_by_time
     return values

@@ -107,11 +107,11 @@ def read(
 ) -> Documents[Document]:
     """Return the valid documents in the files of ``folder`` that are called as ``pattern``."""
     documents: Documents[Document] = Documents()
-    left = MOST_IN_ALL
+    room = MOST_IN_ALL
     for path in sorted(folder.glob(pattern)):
         try:
-            content = _content(path, left)
-            left -= len(content)
+            content = _content(path, room)
+            room -= len(content)
             documents.documents.append(_valid(_parsed(content), is_valid))
         except _Unusable as error:
             documents.leave_out(path.name, error.message)
@@ -136,14 +136,14 @@ def is_evidence(document: dict[str, object]) -> TypeGuard[EvidenceDocument]:
     observed, argv = document["evidence"], document["argv"]
     if not isinstance(observed, dict) or not isinstance(argv, list):
         return False
-    parts = {name: value for name, value in observed.items() if isinstance(value, dict)}
-    variables, threads = parts.get("variables", {}), parts.get("threads", {})
+    sections = {name: value for name, value in observed.items() if isinstance(value, dict)}
+    variables, threads = sections.get("variables", {}), sections.get("threads", {})
     return (
         _is_pid(document["pid"])
         and all(isinstance(word, str) for word in argv)
         and _is_time(document.get("seconds", observed.get("seconds", 0.0)))
         and all(
-            name in parts or name not in PARTS or (value is None and name != "variables")
+            name in sections or name not in PARTS or (value is None and name != "variables")
             for name, value in observed.items()
         )
         and all(_maps(variables.get(name), str) for name in TEXTS)
@@ -151,7 +151,7 @@ def is_evidence(document: dict[str, object]) -> TypeGuard[EvidenceDocument]:
         and _maps(variables.get("changed"), dict)
         and isinstance(threads.get("started_on"), (str, type(None)))
         and _maps(threads.get("masks"), int)
-        and _is_cpu_use(parts.get("cpu_use", {}))
+        and _is_cpu_use(sections.get("cpu_use", {}))
     )
 
 
@@ -201,7 +201,7 @@ def is_steps(document: dict[str, object]) -> TypeGuard[StepsDocument]:
     return all(isinstance(steps, list) and all(map(_is_time, steps)) for steps in lists)
 
 
-def _content(path: Path, left: int) -> bytes:
+def _content(path: Path, room: int) -> bytes:
     """Return what is in a file that a process left. Nothing waits for a FIFO."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -215,7 +215,7 @@ def _content(path: Path, left: int) -> bytes:
             raise _Unusable(NotAFile())
         if about.st_size > MOST_BYTES:
             raise _Unusable(TooLarge(MOST_BYTES))
-        if about.st_size > left:
+        if about.st_size > room:
             raise _Unusable(TooMuch(MOST_IN_ALL))
         return file.read(MOST_BYTES)
 

@@ -280,60 +280,62 @@ KINDS = tuple(dict.fromkeys(library.kind for library in LIBRARIES.values()))
 IN_WHEELS = "cmeel.prefix/lib"
 _READS = re.compile(r"^(\w+)(\*?)((?:>=|<)\d+(?:\.\d+)*)?$")
 # By library what ``reads`` says: a name or its beginning, the star of the latter, and versions.
-_ENTRIES = {name: [_READS.findall(entry)[0] for entry in one.reads] for name, one in LIBRARIES.items()}
+_ENTRIES = {name: [_READS.findall(entry)[0] for entry in library.reads] for name, library in LIBRARIES.items()}
 
 
 def preloadable(kind: str = "") -> dict[str, Library]:
     """Return the libraries that a profile can preload, of one kind or of all."""
-    return {name: one for name, one in LIBRARIES.items() if one.files and kind in ("", one.kind)}
+    return {name: library for name, library in LIBRARIES.items() if library.files and kind in ("", library.kind)}
 
 
 def of_kind(kind: str) -> dict[str, Library]:
     """Return the libraries of a kind, of which a process uses one."""
-    return {name: one for name, one in LIBRARIES.items() if one.kind == kind}
+    return {name: library for name, library in LIBRARIES.items() if library.kind == kind}
 
 
 def packages(source: str) -> list[str]:
     """Return the packages of a source (debian, conda, pypi) that bring libraries."""
-    return [one.packages[source] for one in LIBRARIES.values() if source in one.packages]
+    return [library.packages[source] for library in LIBRARIES.values() if source in library.packages]
 
 
 def showing(key: str, value: object) -> str | None:
     """Return the name of the library that is in effect if the evidence has ``value`` at ``key``."""
-    return next((name for name, one in LIBRARIES.items() if one.shows == (key, value)), None)
+    return next((name for name, library in LIBRARIES.items() if library.shows == (key, value)), None)
 
 
 def readers(variable: str) -> dict[str, str]:
     """Return who reads a variable, and in which versions: ``any``, ``>=2.1`` or ``<2.1``."""
-    found: dict[str, str] = {}
+    readers_found: dict[str, str] = {}
     for name, entries in _ENTRIES.items():
-        for start, rest, versions in entries:
-            if variable.startswith(start) if rest else variable == start:
-                found[name] = versions or "any"
-    return found
+        for start, is_prefix, versions in entries:
+            if variable.startswith(start) if is_prefix else variable == start:
+                readers_found[name] = versions or "any"
+    return readers_found
 
 
 def variables() -> dict[str, Library]:
     """Return the variables that the registry has by their names, each with its first reader."""
-    named = [(start, name) for name, entries in _ENTRIES.items() for start, rest, _ in entries if not rest]
+    named = [(start, name) for name, entries in _ENTRIES.items() for start, is_prefix, _ in entries if not is_prefix]
     return {variable: LIBRARIES[name] for variable, name in reversed(named)}
 
 
 def prefixes(kinds: Iterable[str]) -> tuple[str, ...]:
     """Return how the names begin of the variables that libraries of these ``kinds`` read."""
-    return shortest(start for name, one in _ENTRIES.items() if LIBRARIES[name].kind in kinds for start, _, _ in one)
+    return shortest(
+        start for name, entries in _ENTRIES.items() if LIBRARIES[name].kind in kinds for start, _, _ in entries
+    )
 
 
 def setting(purpose: str) -> tuple[str, ...]:
     """Return the variables that set one thing, such as ``binding``. The first that a runtime knows wins."""
-    known = sorted(LIBRARIES.values(), key=lambda library: not library.files)
-    return tuple(dict.fromkeys(name for library in known for name in library.purposes.get(purpose, ())))
+    by_files = sorted(LIBRARIES.values(), key=lambda library: not library.files)
+    return tuple(dict.fromkeys(name for library in by_files for name in library.purposes.get(purpose, ())))
 
 
 def shortest(starts: Iterable[str]) -> tuple[str, ...]:
     """Return the ``starts`` without those that begin with another of them."""
-    known = dict.fromkeys(starts)
-    return tuple(one for one in known if not any(one != other and one.startswith(other) for other in known))
+    unique = dict.fromkeys(starts)
+    return tuple(start for start in unique if not any(start != other and start.startswith(other) for other in unique))
 
 
 def named_as(path: str, kind: str) -> str | None:
@@ -342,9 +344,11 @@ def named_as(path: str, kind: str) -> str | None:
     Wheels append a hash to the stem (``libgomp-a34b3233.so.1``), systems a variant (``libtcmalloc_minimal.so.4``).
     """
     stem, version = _stem(path), _version(path)
-    alike = {name: one for name, one in of_kind(kind).items() if stem in {*one.stems, *map(_stem, one.files)}}
+    alike = {
+        name: library for name, library in of_kind(kind).items() if stem in {*library.stems, *map(_stem, library.files)}
+    }
     if len(alike) > 1:  # releases of one library that differ in what they read
-        alike = {name: one for name, one in alike.items() if version in map(_version, one.files)}
+        alike = {name: library for name, library in alike.items() if version in map(_version, library.files)}
     return next(iter(alike), None)
 
 
@@ -392,9 +396,9 @@ def paths(name: str, folders: Sequence[Path]) -> list[Path]:
     """Return the files of a library in ``folders``, the preferred one first."""
     library = LIBRARIES[name]
     candidates = [folder / file for file in library.files for folder in folders]
-    found = [path for path in candidates if path.is_file()]
+    present = [path for path in candidates if path.is_file()]
     # LLVM's runtime calls itself Intel's too, by a link, for programs that were built for that
-    return [path for path in found if named_as(str(path.resolve()), library.kind) in (None, name)]
+    return [path for path in present if named_as(str(path.resolve()), library.kind) in (None, name)]
 
 
 def _is_there(file: str) -> bool:
@@ -419,17 +423,17 @@ def locate(folders: Sequence[Path]) -> dict[str, dict[str, object]]:
     ``others`` are files that are called the same, further down the search, and have another content. A library that
     needs a file which is missing is left out: no process that preloads it would start.
     """
-    found: dict[str, dict[str, object]] = {}
+    located: dict[str, dict[str, object]] = {}
     for name in preloadable():
         here = paths(name, folders)
         if here and all(map(_is_there, LIBRARIES[name].loads)):
             digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in here}
             mine = digests[here[0]]
             others = [str(path) for path in here if digests[path] != mine and path.name == here[0].name]
-            found[name] = {
+            located[name] = {
                 "path": str(here[0]),
                 "sha256": mine,
                 "others": others,
                 "version": _version_in(name, here[0]),
             }
-    return found
+    return located

@@ -19,8 +19,8 @@ PRELOAD = "LD_PRELOAD"
 WHERE = (
     "CUDA_DEVICE_ORDER", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME",
     "TORCH_CUDA_ARCH_LIST", "TORCHINDUCTOR_CACHE_DIR",
-    *(f"{prefix}_{what}" for prefix in ("CUDA", "CUDNN", "NCCL", "TORCH", "PYTORCH")
-      for what in ("*_DIR", "*_PATH", "*HOME", "*PATH", "*ROOT", "*VERSION", "*VISIBLE_DEVICES")),
+    *(f"{prefix}_{suffix}" for prefix in ("CUDA", "CUDNN", "NCCL", "TORCH", "PYTORCH")
+      for suffix in ("*_DIR", "*_PATH", "*HOME", "*PATH", "*ROOT", "*VERSION", "*VISIBLE_DEVICES")),
 )  # fmt: skip
 # Frameworks and collective libraries have a switch for everything. Most decide whether and with what a program runs
 # (TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, NCCL_IB_DISABLE), so a user's command gets them, but for these settings of speed.
@@ -41,7 +41,7 @@ LISTS = {name: signs for library in LIBRARIES.values() for name, signs in librar
 
 
 def is_performance_variable(name: str) -> bool:
-    """Whether the worker must not inherit this variable from its caller."""
+    """Return whether the worker must not inherit this variable from its caller."""
     return name.startswith(PREFIXES)
 
 
@@ -68,8 +68,8 @@ def settings(name: str, value: str) -> dict[str, str]:
     """Return the settings of a list, one of LISTS, by their keys. Malformed ones are left out."""
     separator, assign = LISTS[name]
     # not between the brackets of PyTorch's roundup_power2_divisions:[256:1,512:2]
-    parts = re.split(rf"{separator}(?![^\[]*\])", value) if assign == ":" else value.split(separator)
-    pairs = (part.strip() for part in parts)
+    fields = re.split(rf"{separator}(?![^\[]*\])", value) if assign == ":" else value.split(separator)
+    pairs = (part.strip() for part in fields)
     return {pair.partition(assign)[0]: pair for pair in pairs if re.fullmatch(rf"[^{assign}]+{assign}[^=]*", pair)}
 
 
@@ -85,11 +85,11 @@ def shared(kept: Mapping[str, str], profiles: Iterable[Mapping[str, str]]) -> di
     A list has only settings that no profile has a key of. So a profile differs from the others by its own settings.
     """
     profiles = [*profiles]
-    found = dict(kept)
+    merged = dict(kept)
     for name in LISTS.keys() & kept.keys():
         if any(name in variables for variables in profiles):
-            found[name] = LISTS[name][0].join(own_settings(name, kept[name], profiles).values())
-    return {name: value for name, value in found.items() if value or not kept[name]}
+            merged[name] = LISTS[name][0].join(own_settings(name, kept[name], profiles).values())
+    return {name: value for name, value in merged.items() if value or not kept[name]}
 
 
 def joined(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
@@ -98,21 +98,21 @@ def joined(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, s
     The caller's libraries (a site's tracer) come after the profile's in LD_PRELOAD. Settings of the caller's come
     first, and only those that the profile does not make.
     """
-    found = preloading(variables, kept)
+    merged = preloading(variables, kept)
     for name in LISTS.keys() & variables.keys() & kept.keys():
         others = own_settings(name, kept[name], [variables])
-        found[name] = LISTS[name][0].join([*others.values(), variables[name]])
-    return found
+        merged[name] = LISTS[name][0].join([*others.values(), variables[name]])
+    return merged
 
 
 def without(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
     """Return ``variables`` as they were before ``joined`` added the caller's ``kept`` settings to them."""
-    found = dict(variables)
+    originals = dict(variables)
     for name in LISTS.keys() & variables.keys() & kept.keys():
         others = {*settings(name, kept[name]).values()}
-        own = [pair for pair in settings(name, variables[name]).values() if pair not in others]
-        found[name] = LISTS[name][0].join(own) or variables[name]
-    return found
+        of_profile = [pair for pair in settings(name, variables[name]).values() if pair not in others]
+        originals[name] = LISTS[name][0].join(of_profile) or variables[name]
+    return originals
 
 
 def keeps_freed_memory(variables: Mapping[str, str]) -> str | None:
@@ -133,24 +133,24 @@ def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[st
 
     These (a site's tracer, for example) are then in the profile's processes as they are in the baseline's.
     """
-    both = [given[PRELOAD] for given in (variables, kept) if given.get(PRELOAD)]
+    both = [each[PRELOAD] for each in (variables, kept) if each.get(PRELOAD)]
     return {**variables, PRELOAD: ":".join(both)} if len(both) > 1 else {**variables}
 
 
-def adds_to(given: str, wanted: str) -> bool:
-    """Whether what is preloaded is what was wanted, and then more: stdbuf and tracers add themselves so.
+def adds_to(value: str, wanted: str) -> bool:
+    """Return whether what is preloaded is what was wanted, and then more: stdbuf and tracers add themselves so.
 
     What comes before it would take its place.
     """
     wanted_first = preloaded(wanted)
-    return given != wanted and preloaded(given)[: len(wanted_first)] == wanted_first
+    return value != wanted and preloaded(value)[: len(wanted_first)] == wanted_first
 
 
-def extends(name: str, given: str, wanted: str) -> bool:
-    """Return whether the list ``given`` has all of ``wanted``, and more: a command may add to the variable ``name``."""
+def extends(name: str, value: str, wanted: str) -> bool:
+    """Return whether the list ``value`` has all of ``wanted``, and more: a command may add to the variable ``name``."""
     if name == PRELOAD:
-        return adds_to(given, wanted)
-    return name in LISTS and given != wanted and settings(name, wanted).items() <= settings(name, given).items()
+        return adds_to(value, wanted)
+    return name in LISTS and value != wanted and settings(name, wanted).items() <= settings(name, value).items()
 
 
 def preloaded(value: str) -> list[str]:

@@ -23,7 +23,7 @@ from envkit.worker.child import die_with, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.distributed import MEETING
 from envkit.worker.host import core_of, expand_cpu_list
-from envkit.worker.initial_environment import own
+from envkit.worker.initial_environment import started_variables
 from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled, TorchrunFailed
 from envkit.worker.performance_variables import is_performance_variable
 from envkit.worker.readings import text_of
@@ -69,8 +69,8 @@ def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[li
     each = len(every) // ranks
     of_node = [[cores[first : first + each] for first in range(0, len(cores) - each + 1, each)] for cores in nodes]
     # the first part of each node, the second of each, and so on: (which, node)
-    turns = sorted((which, node) for node, parts in enumerate(of_node) for which in range(len(parts)))[:ranks]
-    chosen = [of_node[node][which] for node, which in sorted((node, which) for which, node in turns)]
+    turns = sorted((turn, node) for node, node_parts in enumerate(of_node) for turn in range(len(node_parts)))[:ranks]
+    chosen = [of_node[node][turn] for node, turn in sorted((node, turn) for turn, node in turns)]
     if len(chosen) < ranks:  # some rank has to reach over to another node
         chosen = [every[first : first + each] for first in range(0, each * ranks, each)]
     return [sorted(cpu for core in part for cpu in core) for part in chosen]
@@ -227,7 +227,7 @@ def become() -> NoReturn:
 
 def own_settings() -> dict[str, str]:
     """The variables that can change the outcome, as this process was started with them."""
-    return {name: value for name, value in own().items() if is_performance_variable(name)}
+    return {name: value for name, value in started_variables().items() if is_performance_variable(name)}
 
 
 def variables(environment: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:

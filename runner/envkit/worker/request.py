@@ -282,12 +282,12 @@ def _made(kind: type[Made], document: object, where: str) -> Made:
     if not isinstance(document, dict):
         raise Invalid(where or DOCUMENT, "object")
     prefix = f"{where}." if where else ""
-    known = {field.name: field for field in fields(kind)}
-    unknown = next((name for name in document if name not in known), None)
+    by_name = {field.name: field for field in fields(kind)}
+    unknown = next((name for name in document if name not in by_name), None)
     if unknown is not None:
         raise Invalid(f"{prefix}{unknown}", "absent")
     values = {}
-    for name, field in known.items():
+    for name, field in by_name.items():
         if name in document or (field.default is MISSING and field.default_factory is MISSING):
             values[name] = READERS[str(field.type)](document.get(name), f"{prefix}{name}")
     return kind(**values)

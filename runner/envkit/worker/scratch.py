@@ -129,8 +129,8 @@ def _empty(folder: int) -> None:
     with contextlib.suppress(OSError):
         os.fchmod(folder, stat.S_IRWXU)
     with os.scandir(folder) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_folder in found:
+        listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in listed:
         with contextlib.suppress(OSError):
             if not is_folder:
                 os.unlink(name, dir_fd=folder)

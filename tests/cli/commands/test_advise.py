@@ -274,23 +274,6 @@ def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant,
 # --- what is refused ---
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ([], "envkit: advise: name the training after --, for example: envkit advise -- python train.py"),
-        (["--"], "envkit: advise: name the training after --, for example: envkit advise -- python train.py"),
-        (["train.py"], "envkit: advise: the command comes after --, for example: envkit advise -- train.py"),
-        (["--pid", "1", "--", "python"], "envkit: advise: give --pid, or a command after --, and not both"),
-        (["--pid", "1", "--prove", "4m"],
-         "envkit: --prove has no effect with --pid, which names a process that runs already; leave it out"),
-        (["--output", "x", "--", "python"],
-         "envkit: --output has no effect without --prove; add it, or leave this out"),
-    ],
-)  # fmt: skip
-def test_what_is_no_training_to_watch(refused, given, said):
-    assert refused("advise", *given) == said
-
-
 @pytest.mark.parametrize("problem", [NoSteps(45.0), TooShort(2.1, 3), CommandEnded(3, LastLine("no such file"))])
 def test_a_command_that_can_not_be_watched_is_one_line(refused, simulation, tmp_path, problem):
     (tmp_path / "train.py").touch()

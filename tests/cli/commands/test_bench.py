@@ -199,19 +199,9 @@ def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "bench needs a PROFILE; envkit profiles lists them"),
-        (["inetl-omp"], "no profile 'inetl-omp' in "),
-        (
-            ["baseline", "--engine", "dokcer"],
-            "no engine 'dokcer' (did you mean 'docker'?); choose one of: local, docker, ",
-        ),
-        (["baseline", "--python", "/no/python"], "--python /no/python: no such executable; give an interpreter, for "),
         (["baseline", "--python", "/bin/false"], "/bin/false: the worker ended with exit status 1"),
         (["baseline", "--python", "/bin/true"], "/bin/true: "),
         (["baseline", "--python", "/bin/echo"], "/bin/echo: "),
-        (["baseline", "--data", "/no/folder"], "--data /no/folder: /no/folder: no such folder; give a folder with"),
-        (["baseline", "--image", "x"], "--image has no effect on the engine local; leave it out"),
-        (["baseline", "--cpuset-cpus", "0"], "--cpuset-cpus has no effect on the engine local; leave it out"),
     ],
 )
 def test_bad_input(refused, run_folder, arguments, said):

@@ -78,15 +78,6 @@ def test_there_is_time_for_intervals_by_default(cli, instant, bench_arguments, r
     assert spent(record.read(run_folder)) <= 13 * 60  # of 15 minutes: the rest is for an installation
 
 
-def test_it_goes_on_where_it_was_interrupted(bench, cli, simulation, instant, run_folder, samples):
-    simulation.worker("mine", does="interrupt", **{"from": 3})
-    assert bench("mine", "--workload", "all", "--blocks", 2).returncode == 130
-    simulation.worker("mine", seconds=times(0.5))
-    result = cli("bench", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert len({*samples()}) == len(samples()) == 16
-
-
 def test_workloads_begin_with_weights_of_their_own(bench, simulation, instant):
     own = {name: {"initial_weights": digit * 64} for name, digit in zip(ALL, "1234", strict=True)}
     for name in ("baseline", "mine"):
@@ -99,33 +90,6 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
     result = bench("mine", "--workload", "all", "--blocks", 1)
     assert result.returncode == 1
     assert "its initial weights differs from that of earlier samples" in words(result.stdout)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["bench", "baseline", "--full"], "--workload all: --full trains one workload; name "),
-        (["plan"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
-        (["plan", "jemalloc"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
-        (["matrix", "jemalloc"], "--workload all: envkit matrix trains one workload; name one of: cnn, "),
-        (
-            ["compare-engines", "baseline"],
-            "--workload all: envkit compare-engines trains one workload; name one of: cnn, ",
-        ),
-        (["tune"], "--workload all: envkit tune trains one workload; name one of: cnn, "),
-        (["bench", "baseline", "--channels-last"], "--channels-last has no effect on translation, which has no images"),
-    ],
-)
-def test_where_all_means_nothing(refused, run_folder, simulation, arguments, line):
-    output = ("--python", simulation.python, "--output", run_folder)
-    assert refused(*arguments, "--workload", "all", *output).startswith(f"envkit: {line}")
-    assert not run_folder.exists()
-
-
-def test_no_baseline_is_saved_of_several_workloads(bench, save_refused, instant, run_folder):
-    assert bench("mine", "--workload", "all", "--blocks", 6).returncode == 0
-    said = "measured several workloads; measure the one to save a baseline of, by --workload"
-    assert save_refused(run_folder).endswith(said)
 
 
 # --- modes ---
@@ -176,19 +140,6 @@ def test_compiling_with_one(bench, simulation, instant):
     simulation.inspection(commands=FOUND)
     assert bench("mine", "--compile", "--blocks", 1).returncode == 0
     assert all(start["training"]["options"]["compile"] for start in simulation.starts())
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["--workload", "translation", "--channels-last"], "--channels-last has no effect on translation, which has "),
-        (["--workload", "loader-w2-b32", "--scale", 2], "--scale has no effect on loader-w2-b32, whose name says its "),
-        (["--workload", "segmentation"], "--data synthetic: has no effect on segmentation, which makes its data "),
-    ],
-)
-def test_what_does_not_go_together(refused, bench_arguments, run_folder, options, line):
-    assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {line}")
-    assert not run_folder.exists()
 
 
 def test_pinned_memory_without_an_accelerator(refused, simulation, run_folder):

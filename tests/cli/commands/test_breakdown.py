@@ -127,18 +127,6 @@ def test_an_interrupt_ends_it(breakdown, simulation):
     assert (result.returncode, result.stderr.splitlines()[-1]) == (130, "envkit: interrupted")
 
 
-def test_a_profile_is_not_compared_with_itself(refused):
-    line = refused("breakdown", "intel-omp", "intel-omp")
-    assert line == "envkit: breakdown: 'intel-omp' is compared with itself; name two profiles, or one"
-
-
-def test_a_profile_of_several_ranks_is_refused(refused, write_profile):
-    line = refused("breakdown", write_profile("mine", "ranks: 2\n"))
-    assert line == (
-        "envkit: mine: trains on 2 ranks, and envkit breakdown measures one process; take a copy without 'ranks'"
-    )
-
-
 def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(breakdown):
     unknown = "  OMP_NUM_THREDS: 2\n"
     result = breakdown("mine", text=unknown)
@@ -234,12 +222,6 @@ def test_phases_of_what_is_not_in_effect_save_nothing(breakdown):
     assert whole.split()[-2:] == ["-", "-"]
     document = json.loads(breakdown("mine", options=("--phases", "--json"), text=expect).stdout)
     assert (document["saved_ms"], document["not_in_effect"][0]["arm"]) == ({}, "mine")
-
-
-@pytest.mark.parametrize("option", [("--forward",), ("--top", 3)])
-def test_phases_have_no_operators(refused, option):
-    line = refused("breakdown", "intel-omp", "--phases", *option)
-    assert line == f"envkit: {option[0]} has no effect with --phases, which shows no operators; leave it out"
 
 
 def test_settings_of_dataloader_s_are_a_workload(breakdown, simulation):

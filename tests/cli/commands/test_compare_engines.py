@@ -4,25 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "compare-engines needs a PROFILE, for example baseline"),
-        (["baseline", "--engines", "local"], "--engines local: name two or more, for example local,docker,apptainer"),
-        (["baseline", "--engines", "local,local"], "--engines local,local: name two or more"),
-        (
-            ["baseline", "--engines", "local,dokcer"],
-            "no engine 'dokcer' (did you mean 'docker'?); choose one of: local, docker, ",
-        ),
-    ],
-)
-def test_bad_input(refused, run_folder, arguments, said):
-    assert refused("compare-engines", *arguments, "--output", run_folder).startswith(f"envkit: {said}")
-    assert not run_folder.exists()
-
 
 def test_an_engine_that_is_not_there(refused, run_folder):
     line = refused("compare-engines", "baseline", "--engines", "local,docker", "--output", run_folder)

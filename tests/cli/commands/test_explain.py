@@ -84,9 +84,3 @@ def test_a_worker_that_fails_and_a_measurement_that_runs_leave_the_rest_of_the_a
         assert "here     not checked: another measurement runs" in run("OMP_NUM_THREADS")
     simulation.worker("baseline", does="exit", status=3)
     assert "here     unknown: the worker " in run("OMP_NUM_THREADS")
-
-
-def test_an_unknown_name_comes_with_the_nearest(refused):
-    assert refused("explain", "KMP_BLOKTIME") == (
-        "envkit: no variable 'KMP_BLOKTIME' in the catalogue (did you mean 'KMP_BLOCKTIME'?)"
-    )

@@ -67,11 +67,6 @@ def test_a_file_holds_what_would_be_printed(cli, results, tmp_path, name):
         assert file.read_text() == cli("export", results, "--format", name).stdout
 
 
-def test_parquet_is_not_printed(refused, results):
-    message = "envkit: --format parquet is not for a terminal: name a file with --output"
-    assert refused("export", results, "--format", "parquet") == message
-
-
 def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, results):
     (results / "a" / record.FILE_NAME).write_text("nonsense\n")
     result = cli("export", results, "--format", "json")
@@ -86,11 +81,6 @@ def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, r
 def test_a_record_that_was_asked_for_by_name_must_be_usable(refused, results, content):
     (results / "a" / record.FILE_NAME).write_text(content)
     assert f"{results}/a/record.jsonl" in refused("export", results / "a", "--format", "json")
-
-
-def test_a_folder_without_runs(refused, tmp_path):
-    line = refused("export", tmp_path, "--format", "csv")
-    assert line == f"envkit: {tmp_path}: holds no runs; give the folder of a run, or one that holds runs"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "xlsx")])

@@ -78,51 +78,6 @@ def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loa
     assert "picture" not in result.stdout
 
 
-def test_the_report_prints_it_again(loader_grid, cli, run_folder):
-    printed = loader_grid(*SMALL).stdout
-    again = cli("report", run_folder).stdout
-    assert again.split("Details ")[0] == printed.split("Details ")[0]
-
-
-def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_folder):
-    simulation.worker("baseline", does="interrupt", **{"from": 2})
-    interrupted = loader_grid(*SMALL)
-    go_on = f"envkit: interrupted; continue with: envkit loader-grid --resume {run_folder}"
-    assert (interrupted.returncode, interrupted.stderr.splitlines()[-1]) == (130, go_on)
-    simulation.worker("baseline")
-    result = cli("loader-grid", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert (run_folder / "grid.png").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["--workload", "cnn"], "--workload has no effect with loader-grid, which measures the loader; leave it out"),
-        (
-            ["--", "true"],
-            "the command after -- has no effect with loader-grid, which measures the loader; leave it out",
-        ),
-        (["--full"], "--full has no effect with loader-grid, which measures the loader; leave it out"),
-        (["--scale", "2"], "--scale has no effect with loader-grid, which measures the loader; leave it out"),
-        (["--data", "x"], "--data has no effect with loader-grid, which measures the loader; leave it out"),
-        (["--half-width", "1%"], "--half-width has no effect without --budget; add it, or leave this out"),
-        (
-            ["--workers", "0", "--prefetch", "2"],
-            "--prefetch has no effect with --workers 0, which starts no worker; leave it out",
-        ),
-        (
-            ["--workers", "2", "--batches", "8"],
-            "loader-grid compares settings, and this is only one; give more --workers, ",
-        ),
-        (["--workers", "1000", "--batches", "8,16"], "loader-w1000-b8-p2: too large a number; give fewer workers"),
-    ],
-)
-def test_what_means_nothing_here(refused, run_folder, options, line):
-    assert refused("loader-grid", *options, "--output", run_folder).startswith(f"envkit: {line}")
-    assert not run_folder.exists()
-
-
 @pytest.mark.parametrize("option", ["--workers=1,", "--batches=0", "--prefetch=-1"])
 def test_lists_that_are_none(cli, option):
     result = cli("loader-grid", option)

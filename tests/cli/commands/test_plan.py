@@ -140,18 +140,3 @@ def test_interrupted(study, simulation, run_folder, cli):
     assert resumed.returncode == 0
     assert "from 5 blocks of" in words(resumed.stdout)
     assert f"envkit bench {run_folder.parent}/mine.yaml --python {simulation.python} " in resumed.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["mine", "--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
-        (["mine", "--full"], "plan takes no --full: one run each has no confidence interval"),
-        (["mine", "--epochs", "2"], "plan takes no --epochs: one run each has no confidence interval"),
-        (["--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
-    ],
-)
-def test_bad_input(refused, write_profile, options, said):
-    path = write_profile("mine")
-    options = [path if option == "mine" else option for option in options]
-    assert refused("plan", *options).startswith(f"envkit: {said}")

@@ -7,17 +7,15 @@ import re
 
 import pytest
 from envkit.bench import quality
-from envkit.bench.messages import WorkerReported
 from envkit.bench.study import Study
 from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
-from envkit.worker.messages import ProcessEnded, ProcessKilled
+from envkit.worker.messages import ProcessKilled
 from envkit.worker.request import Ranks, Train
 from envkit.worker.workloads import WORKLOADS
 
-from tests.cli.commands.conftest import FACTS, words
-from tests.records import problem_of
+from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
 
@@ -128,31 +126,6 @@ def test_losses_of_ranks_are_held_against_those_of_one_process(bench, workers):
     assert said in words(bench("mine", "--nproc", 2, "--blocks", 8).stdout)
 
 
-# --- evidence of every rank, and ranks that die ---
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ({"evidence": {"openmp": {"max_threads": 2}}}, "openmp.max_threads (rank 1 on here): expected 1, seen 2"),
-        (
-            {"evidence": {"variables": {"sensitive": {"KMP_BLOCKTIME": "0"}}}},
-            "variable KMP_BLOCKTIME (rank 1 on here): expected not set, seen 0",
-        ),
-        ({"cpus": [1, 2]}, "ranks.cpus: expected apart, seen ranks 0 and 1 on CPU 1 of here"),
-        # a runtime has bound a thread to another rank's CPU; and where that could not be seen
-        ({"evidence": {"threads": {"masks": {"0": 1, "3": 1}}}}, "expected apart, seen ranks 0 and 1 on CPU 0 of here"),
-        ({"cpus": [1, 2], "evidence": {"threads": {"masks": {}}}}, "apart, seen ranks 0 and 1 on CPU 1 of here"),
-    ],
-)
-def test_a_profile_must_be_in_effect_in_every_rank(bench, cli, run_folder, workers, other, said):
-    workers(of_rank={"1": other})
-    result = bench("mine", "--nproc", 2, "--blocks", 2)
-    assert result.returncode == 1
-    assert result.stdout.startswith("NOT IN EFFECT  mine")
-    assert said in words(cli("report", run_folder, "--details").stdout)
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(bench, simulation, workers, seed):
     """Whichever of them comes first."""
@@ -164,31 +137,6 @@ def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(bench, si
         "|(baseline|mine): the worker had 2 CPUs where one of 1 process on 1/2 had 4; efficiency needs",
         words(result.stdout),
     )
-
-
-def test_a_sample_of_other_ranks_is_a_failure(bench, simulation, workers):
-    simulation.worker("mine on 2 ranks", does="print", text=json.dumps(SAMPLE_OF_ONE))
-    result = bench("mine", "--nproc", 2)
-    assert result.returncode == 1
-    assert "the worker should have used 2 ranks, but used 1" in words(result.stdout)
-
-
-SAMPLE_OF_ONE = {
-    "seconds": 1.0, "step_s": [0.5, 0.5], "losses": [2.0, 1.0], "digests": {}, "usage": {}, "evidence": {},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("more", ["", json.dumps({"problem": ProcessEnded("rank 0 on b", 1).to_json()}) + "\n"])
-def test_a_rank_that_died_is_named_and_its_last_lines_are_shown(bench, workers, events, more):
-    """Of several nodes each may tell of one."""
-    problem = ProcessKilled("rank 1", "SIGKILL")
-    told = json.dumps({"problem": problem.to_json()})
-    workers(does="problem", text=f"noise\n{told}\n{more}", stderr="a\nb\nlast words\n")
-    result = bench("mine", "--nproc", 2)
-    assert result.returncode == 1
-    assert f"Failed block 1, mine: the worker {text(problem)}" in words(result.stdout)
-    assert "          | last words" in result.stdout
-    assert [problem_of(failure) for failure in events("failure")] == [WorkerReported(problem)]
 
 
 @pytest.mark.parametrize(
@@ -207,79 +155,6 @@ def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, worker
     assert said in f"{words(bench('mine', '--nproc', 2).stdout)} "
 
 
-# --- what can't be measured so ---
-
-
-@pytest.mark.parametrize(
-    ("cores", "ranks", "said"),
-    [
-        # there are four CPUs here, two of each core
-        (2, 4, "only 2 cores are usable (engine local), and each rank needs its own; give --nproc 2 or less"),
-        (1, 2, "only 1 core is usable (engine local), and each rank needs its own; leave it out"),
-    ],
-)
-def test_more_ranks_than_cores(refused, bench_arguments, simulation, run_folder, cores, ranks, said):
-    simulation.inspection(facts={**FACTS, "physical_cores": cores})
-    assert refused(*bench_arguments("mine", "--nproc", ranks)) == f"envkit: --nproc {ranks}: {said}"
-    assert not run_folder.exists()
-
-
-OWN_RANKS = "ranks: 2\nexpect:\n  openmp.max_threads: ${physical_cores}\n"
-STAGES = ("--workload", "model-parallel")
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "said"),
-    [
-        ("", ("--nproc", 3), "--nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; give one of"),
-        ("", ("--nproc", 3, *STAGES),
-         "--nproc 3: model-parallel has 2 stages, each in its own ranks; give a multiple of 2"),
-        ("", ("--nproc", 2, "--workload", "loader"), "--nproc 2: ranks can't share the batches of loader; leave it o"),
-        ("", ("--nproc", 2, "--workload", "all"),
-         "--nproc 2: not all workloads can share their batches; name one of: c"),
-        ("", ("--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each arm once, for whole "
-                                       "epochs; leave it out"),
-        ("", (*STAGES, "--compile"),
-         "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
-        ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),
-         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets its own CPUs; leave one of "),
-        (OWN_RANKS, ("--nproc", 2), "profile 'mine' has 2 ranks of its own; leave --nproc out"),
-        ("ranks: 4\n", (),
-         "profile 'mine' trains on 4 ranks, and this process can use 2 cores: it does not apply to this "),
-        ("ranks: 3\n", (), "profile 'mine', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share "),
-    ],
-)  # fmt: skip
-def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, options, said):
-    assert refused(*bench_arguments("mine", *options, text=text)).startswith(f"envkit: {said}")
-    assert not run_folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "option", "said"),
-    [
-        ("", "--nproc", "--nproc 2 has no effect on your own command; leave it out"),
-        ("", "--nodes", "--nodes 2 has no effect on your own command; leave it out"),
-        ("ranks: 2\n", None, "profile 'mine' has 2 ranks, which your own command must start itself"),
-    ],
-)
-def test_a_command_of_ones_own_starts_its_ranks_itself(refused, write_profile, monkeypatch, text, option, said):
-    monkeypatch.setattr(step, "require", lambda nodes: None)
-    given = (option, 2) if option else ()
-    line = refused("bench", write_profile("mine", text), *given, "--", "python", "train.py")
-    assert line.startswith(f"envkit: {said}")
-
-
-def test_what_is_no_number_of_ranks(cli):
-    result = cli("bench", "baseline", "--nproc", "0")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "--nproc: '0' is not a whole number above 0" in result.stderr
-
-
-def test_one_rank_is_what_it_is_without_any(bench, simulation, instant):
-    assert bench("mine", "--nproc", 1, "--blocks", 1).returncode == 0
-    assert {start["name"] for start in simulation.starts()} == {"baseline", "mine"}
-
-
 @pytest.mark.parametrize("name", [name for name, workload in WORKLOADS.items() if workload.batch])
 def test_two_ranks_can_share_the_batches_of_whatever_says_so(workers, bench_arguments, name, cli, monkeypatch):
     monkeypatch.setattr(quality, "require", lambda workloads: None)  # these workers translate nothing
@@ -291,6 +166,8 @@ def test_two_ranks_can_share_the_batches_of_whatever_says_so(workers, bench_argu
 
 
 # --- profiles that have ranks of their own, and several nodes ---
+
+OWN_RANKS = "ranks: 2\nexpect:\n  openmp.max_threads: ${physical_cores}\n"
 
 
 def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, instant, events):

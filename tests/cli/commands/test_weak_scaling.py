@@ -149,15 +149,3 @@ FEWER = "--weak: 2 ranks with 768 images each need more than the 1,024 of segmen
 def test_what_can_not_grow(refused, bench_arguments, run_folder, options, said):
     assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {said}")
     assert not run_folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--weak",), "--weak has no effect on your own command; leave it out, "),
-        (WEAK, "--nproc 2 has no effect on your own command; leave it out, "),
-    ],
-)
-def test_a_command_of_ones_own_has_batches_of_its_own(refused, tmp_path, options, said):
-    line = refused("bench", "baseline", *options, "--output", tmp_path / "run", "--", "python", "train.py")
-    assert line.startswith(f"envkit: {said}")

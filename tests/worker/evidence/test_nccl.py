@@ -118,7 +118,7 @@ def given(monkeypatch):
     """The variables that this process was started with, as far as the probe looks."""
 
     def give(**variables):
-        monkeypatch.setattr(nccl, "own", lambda: variables)
+        monkeypatch.setattr(nccl, "started_variables", lambda: variables)
 
     return give
 

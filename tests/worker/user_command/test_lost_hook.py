@@ -29,12 +29,12 @@ from envkit.worker.user_command import lost_hook
 from envkit.worker.user_command.command import HOOK
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.metric import NotMeasured
-from envkit.worker.user_command.optimizer_steps import Asked
+from envkit.worker.user_command.optimizer_steps import StepRequest
 
 from tests import worker_runs
 from tests.worker import unhooked
 
-STEPS = Asked(3, steps=12)
+STEPS = StepRequest(3, steps=12)
 # Each is a shell's way to start train.py, and why the hook is missing then.
 PYTHON = sys.executable
 STARTER = "sh run.sh"

@@ -26,16 +26,16 @@ from envkit.worker.user_command.metric import NotMeasured
 from envkit.worker.user_command.optimizer_steps import (
     GRACE_S,
     POLL_S,
-    Asked,
+    StepRequest,
     Watch,
     chosen,
     require_first_step,
 )
 from envkit.worker.user_command.process_tree import Increase, Look, Usage
 
-STEPS = Asked(3, steps=12)
+STEPS = StepRequest(3, steps=12)
 TOO_OLD = TorchTooOld().to_json()
-WATCHED = Asked(3, seconds=10.0, limit_s=45.0)
+WATCHED = StepRequest(3, seconds=10.0, limit_s=45.0)
 
 
 def leave(folder, pid, rank=0, steps=12, complete=True, **more):
@@ -117,7 +117,7 @@ def test_no_steps(tmp_path, clock, names, ended, over):
 
 # --- as many steps as the pace allows ---
 
-PACED = Asked(1, steps=12, least_s=5.0, first_s=60.0)
+PACED = StepRequest(1, steps=12, least_s=5.0, first_s=60.0)
 
 
 def test_a_command_that_ends_by_itself_shows_its_pace_by_the_steps_it_took(tmp_path):

@@ -195,7 +195,7 @@ def of_reasons(situation: Situation) -> list[Finding]:
 
 def _mend(reason: Reason, symptoms: Symptoms, situation: Situation) -> Message:
     """Return the advice to measure the profile that is expected to gain the most, as far as that is known."""
-    facts = needs.known(situation.facts)
+    facts = needs.from_facts(situation.facts)
     mends = [name for name in reason.mends if needs.unmet(profile.load(name).needs, facts) is None]
     first = next(iter(expected(symptoms, mends)), None)
     if first is None:

@@ -64,7 +64,7 @@ class Parts:
         except InputError as error:
             self.left_out[name] = why(error)
             return
-        alike = (other for other, known in self.environments.items() if identity(known) == identity(environment))
+        alike = (other for other, made in self.environments.items() if identity(made) == identity(environment))
         self.arms[name] = next(alike, name)
         if self.arms[name] == name:
             self.environments[name], self.profiles[name] = environment, candidate
@@ -119,21 +119,21 @@ def _try_and_measure(study: Study, chosen: Profile, how: Invocation) -> int:
     requirements.require(study)
     context = execution_context(study, [*chosen.prefix[:1], *requirements.tools(study.options)])
     requirements.require_in(context.seen, study.own_workloads, study.options)
-    parts = take_apart(chosen, context.seen[study.arms[0].engine]["inspection"], study)
+    parts_of_profile = take_apart(chosen, context.seen[study.arms[0].engine]["inspection"], study)
     folder = (how.resume or how.output or measuring.new_folder(study.title)).absolute()
-    files = {name: folder / FOLDER / f"{part.name}.yaml" for name, part in parts.profiles.items()}
+    files = {name: folder / FOLDER / f"{part.name}.yaml" for name, part in parts_of_profile.profiles.items()}
     arms = (*study.arms, *(Arm(name, str(path), study.arms[0].engine) for name, path in files.items()))
     settings = ablation.settings(chosen)
     if how.resume is None:
-        tried = replace(study.with_arms(arms), view=View.SETTINGS, ablated=tuple(ablated(settings, parts)))
-        parts.leave_out(_problems(tried, parts, context, how))
+        tried = replace(study.with_arms(arms), view=View.SETTINGS, ablated=tuple(ablated(settings, parts_of_profile)))
+        parts_of_profile.leave_out(_problems(tried, parts_of_profile, context, how))
     else:  # each was tried when the run began
-        tried_then = {*parts.arms} | {*parts.arms.values()}
+        tried_then = {*parts_of_profile.arms} | {*parts_of_profile.arms.values()}
         recorded = measuring.recorded_left_out(how.resume)
         kept_out = recorded.keys() & tried_then - {chosen.name}
-        parts.leave_out({name: recorded[name] for name in recorded if name in kept_out})
-    effects = ablated(settings, parts)
-    for names, reason in together(parts.left_out).items():
+        parts_of_profile.leave_out({name: recorded[name] for name in recorded if name in kept_out})
+    effects = ablated(settings, parts_of_profile)
+    for names, reason in together(parts_of_profile.left_out).items():
         print(text(messages.LeftOut(reason, names)), file=sys.stderr)
     used = {name for effect in effects for name in (effect.alone, effect.beside, effect.without)} | {chosen.name}
     if not any(name in used for name in files):
@@ -143,27 +143,27 @@ def _try_and_measure(study: Study, chosen: Profile, how: Invocation) -> int:
     study = replace(study.with_arms(arms), view=View.SETTINGS, contrasts=contrasts, ablated=tuple(effects))
     if study.stopping.open_ended:
         study = study.with_stopping(budget_s=BUDGET_PER_ARM_S * len(arms))
-    made = {path: parts.profiles[name] for name, path in files.items() if name in used}
-    return measuring.run_locked(study, replace(how, output=folder), left_out=parts.left_out, made=made)
+    made = {path: parts_of_profile.profiles[name] for name, path in files.items() if name in used}
+    return measuring.run_locked(study, replace(how, output=folder), left_out=parts_of_profile.left_out, made=made)
 
 
 def take_apart(chosen: Profile, inspection: Inspection, study: Study) -> Parts:
     """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
-    parts = Parts(inspection, study)
+    parts_of_profile = Parts(inspection, study)
     for part in (profile.load(REFERENCE_PROFILE), chosen):
-        parts.environments[part.name] = parts.environment(part)
+        parts_of_profile.environments[part.name] = parts_of_profile.environment(part)
     settings = ablation.settings(chosen)
     for setting in settings:
-        parts.add(setting.alone, ablation.alone(chosen, setting))
+        parts_of_profile.add(setting.alone, ablation.alone(chosen, setting))
     for setting in settings:
-        parts.add(setting.without, ablation.without(chosen, setting))
-    return parts
+        parts_of_profile.add(setting.without, ablation.without(chosen, setting))
+    return parts_of_profile
 
 
-def _problems(tried: Study, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
+def _problems(tried: Study, tried_parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     study = tried.completed(requirements.data(tried.data, tried.own_workloads).location)
-    job = Job(study, parts.environments, context)
+    job = Job(study, tried_parts.environments, context)
     problems = trying.problems(job, quiet=how.quiet)
     complete = tried.arms[1]
     if complete.name in problems:
@@ -171,17 +171,17 @@ def _problems(tried: Study, parts: Parts, context: ExecutionContext, how: Invoca
     return problems
 
 
-def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
+def ablated(settings: list[Setting], measured_parts: Parts) -> list[Ablated]:
     """Return the arms that show the effect of each setting. A setting that needs a library is compared with it."""
     effects = []
     for setting in settings:
-        alone, beside = parts.arms.get(setting.alone), REFERENCE_PROFILE
+        alone, beside = measured_parts.arms.get(setting.alone), REFERENCE_PROFILE
         if alone is not None and setting.needs is not None:
             library = Setting(setting.needs, "library").alone
-            if library in parts.arms:
-                beside = parts.arms[library]
+            if library in measured_parts.arms:
+                beside = measured_parts.arms[library]
             else:
-                parts.left_out[setting.alone] = messages.LibraryLeftOut(library)
+                measured_parts.left_out[setting.alone] = messages.LibraryLeftOut(library)
                 alone = None
-        effects.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
+        effects.append(Ablated(setting.name, setting.needs, alone, beside, measured_parts.arms.get(setting.without)))
     return effects

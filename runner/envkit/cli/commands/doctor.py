@@ -148,9 +148,9 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     if outcome.failure is not None:
         return end_with(DoctorTrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     environ = environment.variables if arguments.profile else os.environ
-    known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
+    documented = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
-        name: value if name in known else None for name, value in environ.items() if is_performance_variable(name)
+        name: value if name in documented else None for name, value in environ.items() if is_performance_variable(name)
     }
     page = issue.markdown(inspection, _evidence(outcome), variables, _secrets())
     print(json.dumps({"markdown": page}) if arguments.json else page, end="\n" if arguments.json else "")

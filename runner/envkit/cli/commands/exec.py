@@ -275,7 +275,7 @@ def _say_how_it_ended(command: str, ended: int, removed: Sequence[str], folder: 
     if ended in (-signal.SIGABRT, 128 + signal.SIGABRT) and folder is not None:
         from envkit.worker.user_command import second_openmp
 
-        if (second := second_openmp.found(folder, preload)) is not None:
+        if (second := second_openmp.second_runtime(folder, preload)) is not None:
             _say(second)
     elif ended > 0 and removed:
         option = ("--keep-env", removed[0] if len(removed) == 1 else "NAME")

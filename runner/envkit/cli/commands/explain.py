@@ -148,7 +148,7 @@ def _here(
 
 def _profiles(name: str) -> dict[str, str]:
     """Return the shipped profiles that set a variable, and to what (before host facts are filled in)."""
-    shipped = [profile.load(known) for known in profile.names()]
+    shipped = [profile.load(shipped_name) for shipped_name in profile.names()]
     if name == "LD_PRELOAD":
         return {made.name: ", ".join(made.preload) for made in shipped if made.preload}
     return {made.name: made.env[name] for made in shipped if name in made.env}
@@ -156,7 +156,7 @@ def _profiles(name: str) -> dict[str, str]:
 
 def _not_here(names: Iterable[str], inspection: Inspection) -> dict[str, str]:
     """Return why profiles do not apply here, by the facts that were inspected. In containers GPUs are not."""
-    facts, reasons = needs.known(inspection["facts"]), {}
+    facts, reasons = needs.from_facts(inspection["facts"]), {}
     for name in names:
         wanted = {fact: need for fact, need in profile.load(name).needs.items() if fact in inspection["facts"]}
         try:
@@ -172,7 +172,10 @@ def _not_here(names: Iterable[str], inspection: Inspection) -> dict[str, str]:
 def _show(explanation: Explanation) -> None:
     out = terminal.console()
     variable, value, how = explanation.variable, explanation.value, text(explanation.how)
-    versions = (f"{name}{'' if which == 'any' else f' {which}'}" for name, which in variable.read_by.items())
+    versions = (
+        f"{name}{'' if versions_read == 'any' else f' {versions_read}'}"
+        for name, versions_read in variable.read_by.items()
+    )
     rows = [
         ("read by", text(messages.ReadBy(tuple(versions), explanation.in_image or ("none",)))),
         ("values", text(variable.kind.allowed())),

@@ -97,7 +97,7 @@ def _show_nodes(as_json: bool) -> submission.Show:
         if as_json:
             print(json.dumps(document))
         elif verdict is not None:
-            terminal.show_parts(type_wording.parts(verdict, short(folder)), terminal.console())
+            terminal.show_parts(type_wording.page_parts(verdict, short(folder)), terminal.console())
         return MEASURED if verdict else FAILED
 
     return show

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in dict.fromkeys(map(text_of, bad)):  # one for a file, and not for each that extends it
         print(f"envkit: {problem}", file=sys.stderr)
     status = FAILED if bad else MEASURED
-    facts = needs.known({**facts_here(), "gpus": gpus.look()["usable"]})
+    facts = needs.from_facts({**facts_here(), "gpus": gpus.look()["usable"]})
     lacking = {listed_profile.name: _lacks(listed_profile, facts) for listed_profile, _, _ in listed}
     if arguments.json:
         print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     for listed_profile, _, hidden in listed:
         for file in hidden:
             terminal.item(out, "note", text(HiddenProfile(listed_profile.name, str(file), str(listed_profile.path))))
-    for path in places.passed_over():
+    for path in places.untrusted():
         terminal.item(out, "note", text(PassedOver(str(path))))
     return status
 
@@ -65,8 +65,8 @@ def _show(listed: Sequence[Listed], lacking: Mapping[str, str | None], out: Cons
     for heading, profiles in groups.items():
         table = plain_table(PROFILE_COLUMNS)
         table.show_header = heading is None
-        name, what = table.columns
-        name.min_width, name.no_wrap, what.no_wrap = widest, True, True  # a name is to be typed
+        name, title_column = table.columns
+        name.min_width, name.no_wrap, title_column.no_wrap = widest, True, True  # a name is to be typed
         for listed_profile in profiles:
             table.add_row(listed_profile.name, listed_profile.title)
         if heading is not None:

@@ -105,7 +105,7 @@ def _of_submission(arguments: argparse.Namespace) -> int:
         settings = Settings.from_json(record.first(folder, "submit")["settings"])
     if settings.fleet:
         raise InputError(messages.OfFleet(str(folder), ("envkit", "fleet", "report", str(short(folder)))))
-    begun = [name for name in node_status.seen(folder) if record.is_begun(folder / name)]
+    begun = [name for name in node_status.begun(folder) if record.is_begun(folder / name)]
     runs = sorted(begun, key=recorded_runs.natural)
     if not runs:
         follow = ("envkit", settings.by, "--resume", str(short(folder)))

@@ -67,9 +67,9 @@ def _of_kind(kind: Measured, judged: bool, margin: float, side: float, rate: flo
     allowance = passes
     if judged:
         scale = numpy.sqrt(between**2 + kind.error**2)
-        found = outlying(numpy.abs(distance) / scale, rate)
-        lies_out = numpy.abs(distance) > found.limit * scale
-        allowance = max(passes, found.limit * float(numpy.median(scale)))
+        outliers = outlying(numpy.abs(distance) / scale, rate)
+        lies_out = numpy.abs(distance) > outliers.limit * scale
+        allowance = max(passes, outliers.limit * float(numpy.median(scale)))
     return Judged(
         ratio=numpy.exp(distance),
         low=numpy.exp(low),

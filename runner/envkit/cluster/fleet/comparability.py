@@ -48,16 +48,16 @@ def groups(nodes: Sequence[Node], least: int = MIN_SAMPLES) -> tuple[list[list[N
             left_out.append(LeftOut(node.name, _too_few(node, least)))
         else:
             kinds.setdefault(node.kind, []).append(node)
-    found = []
+    groups_by_kind = []
     for of_kind in kinds.values():
         counted = Counter(tuple(sorted(node.must_agree.items())) for node in of_kind)
-        usual = dict(max(counted.items(), key=lambda one: (one[1], one[0]))[0])
-        found.append([node for node in of_kind if node.must_agree == usual])
+        usual = dict(max(counted.items(), key=lambda entry: (entry[1], entry[0]))[0])
+        groups_by_kind.append([node for node in of_kind if node.must_agree == usual])
         left_out += [
             LeftOut(node.name, _difference(node.must_agree, usual)) for node in of_kind if node.must_agree != usual
         ]
-    found.sort(key=lambda group: (-len(group), group[0].kind))
-    return found, left_out
+    groups_by_kind.sort(key=lambda group: (-len(group), group[0].kind))
+    return groups_by_kind, left_out
 
 
 def why_not(then: Node, now: Node) -> Message | None:
@@ -65,24 +65,24 @@ def why_not(then: Node, now: Node) -> Message | None:
     if then.kind != now.kind:
         facts = changed(then.facts, now.facts)
         return OtherKind(now.kind, then.kind, in_words(facts) if facts else None)
-    measured = [one for one in changed(then.must_agree, now.must_agree) if not may_change(one[0])]
-    for what, old, new in (("workload", then.workload, now.workload), ("profile", then.profile, now.profile)):
-        if old != new and what not in [name for name, _, _ in measured]:
-            measured.append((what, old, new))
+    measured = [change for change in changed(then.must_agree, now.must_agree) if not may_change(change[0])]
+    for label, old, new in (("workload", then.workload, now.workload), ("profile", then.profile, now.profile)):
+        if old != new and label not in [name for name, _, _ in measured]:
+            measured.append((label, old, new))
     facts_now = [FactBeside(name, _shown(new), _shown(old), WAS) for name, old, new in measured]
     return MeasuredOtherwise(_first(facts_now, MOST_REASONS)) if facts_now else None
 
 
-def may_change(what: str) -> bool:
+def may_change(fact: str) -> bool:
     """Return whether times can be compared although this fact has changed."""
-    return what in MAY_CHANGE or what.startswith(VARIABLE)
+    return fact in MAY_CHANGE or fact.startswith(VARIABLE)
 
 
 def changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[Changed]:
     """Return the facts that have changed."""
     names = dict.fromkeys([*then, *now])
     both = [(name, then.get(name) or "none", now.get(name) or "none") for name in names]
-    return [one for one in both if one[1] != one[2]]
+    return [values for values in both if values[1] != values[2]]
 
 
 def in_words(facts: Sequence[Changed]) -> Facts:
@@ -94,10 +94,10 @@ def _too_few(node: Node, least: int) -> Message:
     return TooFewSamples(len(node.step_s), least, None if node.finished else UNFINISHED)
 
 
-def _difference(own: Mapping[str, str], usual: Mapping[str, str]) -> Message:
+def _difference(facts: Mapping[str, str], usual: Mapping[str, str]) -> Message:
     """Return what a node measured otherwise than most."""
-    names = [name for name in dict.fromkeys([*usual, *own]) if own.get(name) != usual.get(name)]
-    unlike = [FactBeside(name, _shown(own.get(name)), _shown(usual.get(name)), MOST) for name in names]
+    names = [name for name in dict.fromkeys([*usual, *facts]) if facts.get(name) != usual.get(name)]
+    unlike = [FactBeside(name, _shown(facts.get(name)), _shown(usual.get(name)), MOST) for name in names]
     return MeasuredOtherwise(_first(unlike, MOST_REASONS))
 
 

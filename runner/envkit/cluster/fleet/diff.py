@@ -86,8 +86,8 @@ class Diff:
 
     def of(self, verdict: ChangeVerdict) -> list[Change]:
         """The nodes of one verdict, those that changed most first."""
-        found = [one for kind in self.kinds for one in kind.changes if one.verdict == verdict]
-        return sorted(found, key=lambda one: -max(one.ratio, 1 / one.ratio))
+        changes = [change for kind in self.kinds for change in kind.changes if change.verdict == verdict]
+        return sorted(changes, key=lambda change: -max(change.ratio, 1 / change.ratio))
 
     @property
     def complete(self) -> bool:
@@ -107,10 +107,12 @@ class Diff:
             "complete": self.complete,
             "back_in_time": self.back_in_time,
             "nodes_by_verdict": self.counts(),
-            "kinds": [{**asdict(kind), "changes": [one.to_json() for one in kind.changes]} for kind in self.kinds],
+            "kinds": [
+                {**asdict(kind), "changes": [change.to_json() for change in kind.changes]} for kind in self.kinds
+            ],
             "gone": self.gone,
             "new": self.new,
-            "left_out": [one.to_json() for one in self.left_out],
+            "left_out": [node.to_json() for node in self.left_out],
         }
 
 
@@ -120,10 +122,10 @@ Report = tuple[Sequence[Node], Sequence[LeftOut]]
 def diff(before: Report, after: Report, margin: float) -> Diff:
     """Compare two reports, as ``kept.read`` returns them. Raise InputError if no node can be compared."""
     (old_groups, old_out), (new_groups, new_out) = (comparability.groups(nodes) for nodes, _ in (before, after))
-    old = {one.name: one for group in old_groups for one in group}
-    new = {one.name: one for group in new_groups for one in group}
-    left_out: dict[str, Message] = {one.name: InReport("first", one.reason) for one in (*before[1], *old_out)}
-    left_out |= {one.name: InReport("second", one.reason) for one in (*after[1], *new_out)}
+    old = {node.name: node for group in old_groups for node in group}
+    new = {node.name: node for group in new_groups for node in group}
+    left_out: dict[str, Message] = {node.name: InReport("first", node.reason) for node in (*before[1], *old_out)}
+    left_out |= {node.name: InReport("second", node.reason) for node in (*after[1], *new_out)}
     pairs: dict[str, list[tuple[Node, Node]]] = {}
     for name in sorted(old.keys() & new.keys()):
         if (why := comparability.why_not(old[name], new[name])) is None:
@@ -133,12 +135,12 @@ def diff(before: Report, after: Report, margin: float) -> Diff:
     if not pairs:
         raise InputError(NoCommonNode(About(*next(iter(left_out.items())))) if left_out else NoNameInBoth())
     measured = [_measured(of_kind) for of_kind in pairs.values()]
-    found = changes.judge([one for one, _ in measured], margin)
-    then, now = (statistics.median(one.began for one in nodes) for nodes, _ in (before, after))
+    judgements = changes.judge([change for change, _ in measured], margin)
+    then, now = (statistics.median(node.began for node in nodes) for nodes, _ in (before, after))
     return Diff(
         kinds=[
             _kind(name, of_kind, ratio, judged)
-            for (name, of_kind), (_, ratio), judged in zip(pairs.items(), measured, found, strict=True)
+            for (name, of_kind), (_, ratio), judged in zip(pairs.items(), measured, judgements, strict=True)
         ],
         gone=sorted(names_of(before) - names_of(after)),
         new=sorted(names_of(after) - names_of(before)),
@@ -150,7 +152,7 @@ def diff(before: Report, after: Report, margin: float) -> Diff:
 
 def names_of(report: Report) -> set[str]:
     """All nodes of a report, those that were left out too."""
-    return {one.name for part in report for one in part}
+    return {node.name for part in report for node in part}
 
 
 def _measured(pairs: Sequence[tuple[Node, Node]]) -> tuple[Measured, float]:
@@ -158,11 +160,13 @@ def _measured(pairs: Sequence[tuple[Node, Node]]) -> tuple[Measured, float]:
     import numpy
 
     old, new = (slow.measure([pair[place].step_s for pair in pairs]) for place in (0, 1))
-    middles = [float(numpy.median(one.centre)) for one in (old, new)]
+    middles = [float(numpy.median(side.centre)) for side in (old, new)]
     centre = (new.centre - middles[1]) - (old.centre - middles[0])
-    squares: list[NDArray[float64]] = [one.error**2 for one in (old, new)]
+    squares: list[NDArray[float64]] = [side.error**2 for side in (old, new)]
     # Satterthwaite's degrees of freedom of a sum
-    degrees = sum(squares) ** 2 / sum(square**2 / one.degrees for square, one in zip(squares, (old, new), strict=True))
+    degrees = sum(squares) ** 2 / sum(
+        square**2 / side.degrees for square, side in zip(squares, (old, new), strict=True)
+    )
     alike = max(old.autocorrelation, new.autocorrelation)
     return Measured(centre, numpy.sqrt(sum(squares)), degrees, alike), float(numpy.exp(middles[1] - middles[0]))
 
@@ -172,14 +176,14 @@ def _kind(name: str, pairs: Sequence[tuple[Node, Node]], ratio: float, judged: J
         comparability.changed({**old.facts, **old.must_agree}, {**new.facts, **new.must_agree}) for old, new in pairs
     ]
     of_all = set.intersection(*map(set, changed))
-    found = []
+    changes = []
     for number, (_, new) in enumerate(pairs):
-        ratio_of_it, low, high = (float(one[number]) for one in (judged.ratio, judged.low, judged.high))
-        own = tuple(one for one in changed[number] if one not in of_all)
-        found.append(Change(new.name, ratio_of_it, low, high, _verdict(judged, number), own))
+        ratio_of_it, low, high = (float(values[number]) for values in (judged.ratio, judged.low, judged.high))
+        own_changes = tuple(change for change in changed[number] if change not in of_all)
+        changes.append(Change(new.name, ratio_of_it, low, high, _verdict(judged, number), own_changes))
     began = max(new.began for _, new in pairs)
     return KindDiff(
-        name, ratio, judged.between, judged.noise, judged.allowance, began, found, other_now=sorted(of_all)
+        name, ratio, judged.between, judged.noise, judged.allowance, began, changes, other_now=sorted(of_all)
     )  # fmt: skip
 
 

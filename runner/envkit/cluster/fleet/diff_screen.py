@@ -28,14 +28,14 @@ ALL = ("--json",)
 
 
 def show(diff: Diff, out: Console) -> None:
-    found = headline(diff)
-    out.print(Text(text(found.text), STYLES[found.weight]))
+    sentence = headline(diff)
+    out.print(Text(text(sentence.text), STYLES[sentence.weight]))
     out.print()
     changed = [*diff.of(ChangeVerdict.SLOWER), *diff.of(ChangeVerdict.FASTER), *diff.of(ChangeVerdict.NOT_JUDGED)]
     if changed:
         table = plain_table(HEADER, right=HEADER[1:2], fold=True)
-        for one in changed[:MOST_NODES]:
-            table.add_row(*map(Text, _cells(one)))
+        for change in changed[:MOST_NODES]:
+            table.add_row(*map(Text, _cells(change)))
         out.print(table)
         if len(changed) > MOST_NODES:
             out.print(Text(text(MoreInJson(len(changed) - MOST_NODES, ALL))))
@@ -60,19 +60,19 @@ def headline(diff: Diff) -> Row:
 
 def rows(diff: Diff) -> list[Row]:
     """Return what became of the fleet itself, how sure that is, and which nodes are not compared."""
-    found = [Row("fleet", _of_kind(kind, diff.margin)) for kind in diff.kinds]
+    rows = [Row("fleet", _of_kind(kind, diff.margin)) for kind in diff.kinds]
     if len(diff.of(ChangeVerdict.NOT_JUDGED)) < sum(len(kind.changes) for kind in diff.kinds):
-        found.append(Row("errors", messages.FalseChanges(RATE, FEWEST)))
+        rows.append(Row("errors", messages.FalseChanges(RATE, FEWEST)))
     if maybe := diff.of(ChangeVerdict.NOT_CERTAIN):
-        shown = tuple(messages.ChangedBy(one.node, one.ratio - 1) for one in maybe[:MOST_NAMES])
-        found.append(Row("maybe", messages.MaybeChanged(len(maybe), shown, _more(maybe))))
-    for what, names in (("gone", diff.gone), ("new", diff.new)):
+        shown = tuple(messages.ChangedBy(change.node, change.ratio - 1) for change in maybe[:MOST_NAMES])
+        rows.append(Row("maybe", messages.MaybeChanged(len(maybe), shown, _more(maybe))))
+    for label, names in (("gone", diff.gone), ("new", diff.new)):
         if names:
-            found.append(Row(what, Names(tuple(names[:MOST_NAMES]), _more(names))))
-    found += [Row("left out", About(one.name, one.reason)) for one in diff.left_out[:MOST_NAMES]]
+            rows.append(Row(label, Names(tuple(names[:MOST_NAMES]), _more(names))))
+    rows += [Row("left out", About(node.name, node.reason)) for node in diff.left_out[:MOST_NAMES]]
     if more := _more(diff.left_out):
-        found.append(Row("", MoreInJson(more, ALL)))
-    return found
+        rows.append(Row("", MoreInJson(more, ALL)))
+    return rows
 
 
 def _more(things: Sized) -> int | None:
@@ -98,6 +98,12 @@ def _is_judged(kind: KindDiff) -> bool:
     return len(kind.changes) >= MIN_NODES
 
 
-def _cells(one: Change) -> list[str]:
-    interval = f"{sentences.percent(one.low)} to {sentences.percent(one.high)}"
-    return [one.node, sentences.percent(one.ratio), interval, str(one.verdict).upper(), text(in_words(one.facts))]
+def _cells(change: Change) -> list[str]:
+    interval = f"{sentences.percent(change.low)} to {sentences.percent(change.high)}"
+    return [
+        change.node,
+        sentences.percent(change.ratio),
+        interval,
+        str(change.verdict).upper(),
+        text(in_words(change.facts)),
+    ]

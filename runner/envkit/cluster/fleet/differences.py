@@ -38,7 +38,7 @@ class Value:
 
     @property
     def shared(self) -> bool:
-        """Whether slow nodes have it more often than others, as far as counts can say."""
+        """Return whether slow nodes have it more often than others, as far as counts can say."""
         return self.chance is not None and self.chance < ERROR_RATE
 
 
@@ -58,19 +58,19 @@ class Fact:
 def facts(nodes: Sequence[Node]) -> list[dict[str, str]]:
     """Each node's facts by name, with the sizes of memory put together that mean the same."""
     labels = _memory_labels([node.memory_bytes for node in nodes])
-    found = []
+    labelled = []
     for node in nodes:
-        own = {name: value for name, value in node.facts.items() if name != "memory bytes"}
-        found.append({**own, MEMORY: UNKNOWN if node.memory_bytes is None else labels[node.memory_bytes]})
-    return found
+        others = {name: value for name, value in node.facts.items() if name != "memory bytes"}
+        labelled.append({**others, MEMORY: UNKNOWN if node.memory_bytes is None else labels[node.memory_bytes]})
+    return labelled
 
 
 def _memory_labels(sizes: Sequence[int | None]) -> dict[int, str]:
     """``503 GiB`` for each size: the largest of those that lie close together, one by one."""
-    known = sorted({size for size in sizes if size is not None}, reverse=True)
+    sizes_known = sorted({size for size in sizes if size is not None}, reverse=True)
     labels: dict[int, str] = {}
     largest = previous = 0
-    for size in known:
+    for size in sizes_known:
         if previous == 0 or size < previous * (1 - SAME_MEMORY):
             largest = size
         labels[size] = f"{largest / 2**30:.4g} GiB"
@@ -85,14 +85,14 @@ def differences(of_nodes: Sequence[dict[str, str]], slow: Sequence[bool], ratios
     """
     slow_nodes = sum(slow)
     varied: dict[str, dict[str, list[int]]] = {}
-    for name in dict.fromkeys(name for own in of_nodes for name in own):
+    for name in dict.fromkeys(name for facts in of_nodes for name in facts):
         having: dict[str, list[int]] = {}
-        for number, own in enumerate(of_nodes):
-            having.setdefault(own.get(name, UNKNOWN), []).append(number)
+        for number, facts in enumerate(of_nodes):
+            having.setdefault(facts.get(name, UNKNOWN), []).append(number)
         if len(having) > 1:
             varied[name] = having
     tests = sum(any(slow[number] for number in numbers) for having in varied.values() for numbers in having.values())
-    found = []
+    varying = []
     for name, having in varied.items():
         values = []
         for text, numbers in having.items():
@@ -102,21 +102,23 @@ def differences(of_nodes: Sequence[dict[str, str]], slow: Sequence[bool], ratios
             together = None if chance is None else min(1.0, chance * tests)
             values.append(Value(text, len(numbers), common, ratio, together))
         values.sort(key=lambda value: (-value.nodes, value.text))
-        found.append(Fact(name, values))
-    return sorted(found, key=lambda fact: fact.clearest)
+        varying.append(Fact(name, values))
+    return sorted(varying, key=lambda fact: fact.clearest)
 
 
 def commonest(of_nodes: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return what most nodes have, by the fact's name."""
     counts: dict[str, Counter[str]] = {}
-    for own in of_nodes:
-        for name, value in own.items():
+    for facts in of_nodes:
+        for name, value in facts.items():
             counts.setdefault(name, Counter())[value] += 1
     for counter in counts.values():
         counter[UNKNOWN] += len(of_nodes) - counter.total()
     return {name: max(counter, key=lambda value: (counter[value], value)) for name, counter in counts.items()}
 
 
-def unusual(own: dict[str, str], usual: dict[str, str]) -> list[tuple[str, str, str]]:
+def unusual(facts: dict[str, str], usual: dict[str, str]) -> list[tuple[str, str, str]]:
     """In what a node differs from most: the fact's name, what it has, and what most have."""
-    return [(name, own.get(name, UNKNOWN), value) for name, value in usual.items() if own.get(name, UNKNOWN) != value]
+    return [
+        (name, facts.get(name, UNKNOWN), value) for name, value in usual.items() if facts.get(name, UNKNOWN) != value
+    ]

@@ -106,12 +106,12 @@ def _short_sample(line: bytes) -> RecordEvent | None:
         return None
     short = line
     for start in LISTS:
-        before, found, after = short.partition(start)
-        if found:
+        before, has_list, after = short.partition(start)
+        if has_list:
             short = before + after.partition(b"]")[2]
-    before, found, _ = short.partition(EVIDENCE)
+    before, has_list, _ = short.partition(EVIDENCE)
     try:
-        event: RecordEvent = documents.parse(before + b"}" if found else short)
+        event: RecordEvent = documents.parse(before + b"}" if has_list else short)
     except ValueError:
         return None
     return event if event.keys() >= NEEDED else None

@@ -106,23 +106,25 @@ class Fleet:
 
     def of(self, verdict: NodeVerdict) -> list[FleetResult]:
         """The nodes of one verdict, the slowest first."""
-        return sorted((one for one in self.results if one.verdict == verdict), key=lambda one: -one.ratio)
+        return sorted(
+            (result for result in self.results if result.verdict == verdict), key=lambda result: -result.ratio
+        )
 
     @property
     def apart(self) -> list[FleetResult]:
         """Nodes whose clocks were far from those of most when they began, the farthest first."""
-        begun = [one.node.began for one in self.results]
+        begun = [result.node.began for result in self.results]
         if len(begun) < 2:
             return []
         lower, middle, upper = statistics.quantiles(begun, n=4, method="inclusive")
         limit = max(APART_S, APART_QUARTILES * (upper - lower))
-        far = [one for one in self.results if abs(one.node.began - middle) > limit]
-        return sorted(far, key=lambda one: -abs(one.node.began - middle))
+        far = [result for result in self.results if abs(result.node.began - middle) > limit]
+        return sorted(far, key=lambda result: -abs(result.node.began - middle))
 
     @property
     def middle(self) -> float:
         """When the middle node began, in seconds since 1970."""
-        return statistics.median(one.node.began for one in self.results)
+        return statistics.median(result.node.began for result in self.results)
 
     def counts(self) -> dict[str, int]:
         """Return how many nodes there are by verdict, and how many were left out."""
@@ -143,19 +145,19 @@ class Fleet:
         }
 
 
-def find(place: Path, profile: str | None, margin: float, asked: Sequence[str] = ()) -> Fleet:
+def find(place: Path, profile: str | None, margin: float, requested: Sequence[str] = ()) -> Fleet:
     """Read the records in ``place`` and judge their nodes; see ``reading.read`` and ``slow.judge``.
 
-    ``asked`` are the nodes that it should have, if that is known. Raise InputError if no node can be used.
+    ``requested`` are the nodes that it should have, if that is known. Raise InputError if no node can be used.
     """
-    nodes, unusable = reading.read(place, profile, asked)
+    nodes, unusable = reading.read(place, profile, requested)
     groups, not_alike = comparability.groups(nodes)
-    left_out = sorted([*unusable, *not_alike], key=lambda one: one.name)
+    left_out = sorted([*unusable, *not_alike], key=lambda node: node.name)
     if not groups:
         first = About(left_out[0].name, left_out[0].reason)
         raise InputError(NoUsableNode(str(place), len(left_out), first))
-    found, side = slow.judge([slow.measure([node.step_s for node in group]) for group in groups], margin)
-    kinds = [_kind(group, judged) for group, judged in zip(groups, found, strict=True)]
+    judgements, side = slow.judge([slow.measure([node.step_s for node in group]) for group in groups], margin)
+    kinds = [_kind(group, judged) for group, judged in zip(groups, judgements, strict=True)]
     used = [node for group in groups for node in group]
     return Fleet(
         place=str(place),
@@ -173,19 +175,19 @@ def _commonest_first(names: Iterable[str]) -> list[str]:
 
 
 def _kind(nodes: Sequence[Node], judged: Judged) -> Kind:
-    own = differences.facts(nodes)
-    usual = differences.commonest(own)
+    facts = differences.facts(nodes)
+    usual = differences.commonest(facts)
     verdicts = _verdicts(judged)
     kernels, clocks = _to_median(_comparable_kernels(nodes)), _to_median([node.clock_mhz for node in nodes])
     ratios, lows, highs = (values.tolist() for values in (judged.ratio, judged.low, judged.high))
-    told = (NodeVerdict.SLOW, NodeVerdict.NOT_CERTAIN)
+    explained = (NodeVerdict.SLOW, NodeVerdict.NOT_CERTAIN)
     unusual = [
-        differences.unusual(of_node, usual) if verdict in told else []
-        for of_node, verdict in zip(own, verdicts, strict=True)
+        differences.unusual(of_node, usual) if verdict in explained else []
+        for of_node, verdict in zip(facts, verdicts, strict=True)
     ]
     columns = zip(nodes, ratios, lows, highs, verdicts, kernels, clocks, unusual, strict=True)
     results = [FleetResult(*row) for row in columns]
-    varied = differences.differences(own, [verdict == NodeVerdict.SLOW for verdict in verdicts], ratios)
+    varied = differences.differences(facts, [verdict == NodeVerdict.SLOW for verdict in verdicts], ratios)
     return Kind(nodes[0].kind, judged.spread, judged.judged, results, varied)
 
 
@@ -207,6 +209,6 @@ def _comparable_kernels(nodes: Sequence[Node]) -> list[float | None]:
 
 
 def _to_median(values: Sequence[float | None]) -> list[float | None]:
-    known = [value for value in values if value is not None]
-    middle = statistics.median(known) if known else 0.0
+    measured = [value for value in values if value is not None]
+    middle = statistics.median(measured) if measured else 0.0
     return [value / middle if value is not None and middle > 0 else None for value in values]

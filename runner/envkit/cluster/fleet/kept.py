@@ -138,14 +138,14 @@ def _listed(
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict) or entry.keys() != {*fields}:
             raise _refused(path, WrongValue(f"{key}[{number}]", ENTRY))
-        wrong = next((name for name in fields if SURROGATE.search(json.dumps(entry[name], ensure_ascii=False))), None)
+        invalid = next((name for name in fields if SURROGATE.search(json.dumps(entry[name], ensure_ascii=False))), None)
         try:
-            if wrong is None:
+            if invalid is None:
                 parsed.append(parse(entry))
         except codec.Misfit as error:
-            wrong = str(error.message.values()["key"])
-        if wrong is not None:
-            raise _refused(path, WrongValue(f"{key}[{number}].{wrong}", EXPECTED.get(wrong, TEXT)))
+            invalid = str(error.message.values()["key"])
+        if invalid is not None:
+            raise _refused(path, WrongValue(f"{key}[{number}].{invalid}", EXPECTED.get(invalid, TEXT)))
     return parsed
 
 

@@ -55,20 +55,20 @@ def _nodes(fleet: Fleet, slow: Sequence[FleetResult]) -> list[Part]:
     if not results:
         return [Note(NONE_SLOW)]
     shown = results[:MOST_NODES]
-    rows = [[*sentences.slow_row(one), text(sentences.unusual(one))] for one in shown]
+    rows = [[*sentences.slow_row(result), text(sentences.unusual(result))] for result in shown]
     return [Table((*sentences.SLOW_HEADER, UNLIKE), rows, note=_more(len(results), len(shown)))]
 
 
 def _differences(kind: Kind, named: bool) -> Part:
-    found = [row for fact in kind.differences for row in sentences.difference_rows(fact, MOST_VALUES)]
-    weights = ["bad" if marked else "plain" for _, marked in found]
-    table = Table(sentences.DIFFERENCE_HEADER, [cells for cells, _ in found], weights=weights)
+    rows = [row for fact in kind.differences for row in sentences.difference_rows(fact, MOST_VALUES)]
+    weights = ["bad" if marked else "plain" for _, marked in rows]
+    table = Table(sentences.DIFFERENCE_HEADER, [cells for cells, _ in rows], weights=weights)
     return Fold(kind.name, [table]) if named else table
 
 
 def _left_out(fleet: Fleet) -> Part:
     shown = fleet.left_out[:MOST_LEFT_OUT]
-    rows = [[one.name, text(one.reason)] for one in shown]
+    rows = [[node.name, text(node.reason)] for node in shown]
     more = _more(len(fleet.left_out), len(shown))
     return Table(("node", "why"), rows, note=more) if rows else Note(NONE_LEFT_OUT)
 

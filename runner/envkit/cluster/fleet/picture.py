@@ -44,8 +44,8 @@ def _draw_spread(area: Figure, fleet: Fleet, narrow: bool) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes = area.subplots()
-    slow = _more([one for one in fleet.results if one.verdict == NodeVerdict.SLOW])
-    others = _more([one for one in fleet.results if one.verdict != NodeVerdict.SLOW])
+    slow = _more([result for result in fleet.results if result.verdict == NodeVerdict.SLOW])
+    others = _more([result for result in fleet.results if result.verdict != NodeVerdict.SLOW])
     everything = numpy.concatenate([others, slow])
     allowed = 100 * max(kind.spread.allowance for kind in fleet.kinds)
     low, high = (float(end) for end in numpy.quantile(everything, (OUTERMOST, 1 - OUTERMOST)))
@@ -83,24 +83,26 @@ def _more(results: Sequence[FleetResult]) -> NDArray[float64]:
     """How much more time than the middle node, in percent."""
     import numpy
 
-    return 100 * (numpy.array([one.ratio for one in results]) - 1)
+    return 100 * (numpy.array([result.ratio for result in results]) - 1)
 
 
 def _draw_intervals(area: Figure, slow: Sequence[FleetResult], narrow: bool) -> None:
     axes = area.subplots()
-    ends = [value for one in slow for value in (one.low, one.high) if math.isfinite(value)]
-    for row, one in enumerate(slow):
-        low, high = (100 * (value - 1) for value in (one.low, min(one.high, max(ends))))
+    ends = [value for result in slow for value in (result.low, result.high) if math.isfinite(value)]
+    for row, result in enumerate(slow):
+        low, high = (100 * (value - 1) for value in (result.low, min(result.high, max(ends))))
         axes.plot([low, high], [row, row], color=style.WORSE, linewidth=2, solid_capstyle="butt")
-        axes.plot(100 * (one.ratio - 1), row, "s", color=style.WORSE, markersize=4.5, markeredgewidth=0)
+        axes.plot(100 * (result.ratio - 1), row, "s", color=style.WORSE, markersize=4.5, markeredgewidth=0)
         if narrow:  # the line at 0 may go through it
             side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
             paper = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}
-            name = style.short(one.node.name)
+            name = style.short(result.node.name)
             axes.text(0, row - 0.3, name, transform=side, va="center", ha="left", size=9, bbox=paper)
     axes.axvline(0, color=style.INK, linewidth=1)
     axes.set_ylim(len(slow) - 0.4, -0.8)
-    axes.set_yticks([] if narrow else range(len(slow)), [] if narrow else [style.short(one.node.name) for one in slow])
+    axes.set_yticks(
+        [] if narrow else range(len(slow)), [] if narrow else [style.short(result.node.name) for result in slow]
+    )
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")

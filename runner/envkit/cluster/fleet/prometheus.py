@@ -16,21 +16,21 @@ from envkit.common.printable import encoded
 
 # The gauges of each, by names of which ``HELP`` says what they are.
 OF_NODES: dict[str, Callable[[FleetResult], float | None]] = {
-    "envkit_node_time_ratio": lambda one: one.ratio,
-    "envkit_node_time_low_ratio": lambda one: one.low,
-    "envkit_node_time_high_ratio": lambda one: one.high,
-    "envkit_node_slow": lambda one: one.verdict == NodeVerdict.SLOW,
-    "envkit_node_samples": lambda one: len(one.node.step_s),
-    "envkit_node_interference_samples": lambda one: one.node.samples_with_interference,
-    "envkit_node_reference_kernel_ratio": lambda one: one.reference_kernel,
-    "envkit_node_measured_timestamp_seconds": lambda one: one.node.began,
+    "envkit_node_time_ratio": lambda result: result.ratio,
+    "envkit_node_time_low_ratio": lambda result: result.low,
+    "envkit_node_time_high_ratio": lambda result: result.high,
+    "envkit_node_slow": lambda result: result.verdict == NodeVerdict.SLOW,
+    "envkit_node_samples": lambda result: len(result.node.step_s),
+    "envkit_node_interference_samples": lambda result: result.node.samples_with_interference,
+    "envkit_node_reference_kernel_ratio": lambda result: result.reference_kernel,
+    "envkit_node_measured_timestamp_seconds": lambda result: result.node.began,
 }
 OF_CHANGES: dict[str, Callable[[Change], float | None]] = {
-    "envkit_node_change_ratio": lambda one: one.ratio,
-    "envkit_node_change_low_ratio": lambda one: one.low,
-    "envkit_node_change_high_ratio": lambda one: one.high,
-    "envkit_node_became_slower": lambda one: (
-        None if one.verdict == ChangeVerdict.NOT_JUDGED else one.verdict == ChangeVerdict.SLOWER
+    "envkit_node_change_ratio": lambda change: change.ratio,
+    "envkit_node_change_low_ratio": lambda change: change.low,
+    "envkit_node_change_high_ratio": lambda change: change.high,
+    "envkit_node_became_slower": lambda change: (
+        None if change.verdict == ChangeVerdict.NOT_JUDGED else change.verdict == ChangeVerdict.SLOWER
     ),
 }
 OF_KIND_CHANGES: dict[str, Callable[[KindDiff], float]] = {
@@ -42,7 +42,7 @@ OF_KINDS: dict[str, Callable[[Kind], float]] = {
     "envkit_fleet_step_seconds": lambda kind: kind.spread.median_s,
     "envkit_fleet_spread_ratio": lambda kind: kind.spread.between,
     "envkit_fleet_allowance_ratio": lambda kind: kind.spread.allowance,
-    "envkit_fleet_measured_timestamp_seconds": lambda kind: max(one.node.began for one in kind.results),
+    "envkit_fleet_measured_timestamp_seconds": lambda kind: max(result.node.began for result in kind.results),
 }
 
 
@@ -53,8 +53,8 @@ def render(fleet: Fleet) -> bytes:
 
 def render_changes(diff: Diff) -> bytes:
     """Return what became of each node since an earlier report."""
-    changes = [(kind.name, one) for kind in diff.kinds for one in kind.changes]
-    labels = [{"node": one.node, "kind": kind} for kind, one in changes]
+    changes = [(kind.name, change) for kind in diff.kinds for change in kind.changes]
+    labels = [{"node": change.node, "kind": kind} for kind, change in changes]
     lines = [
         *_gauge("envkit_fleet_change_complete", [({}, diff.complete)]),
         *_gauge("envkit_fleet_change_nodes", _by_verdict(diff.counts())),
@@ -62,7 +62,7 @@ def render_changes(diff: Diff) -> bytes:
     for name, of_kind in OF_KIND_CHANGES.items():
         lines += _gauge(name, [({"kind": kind.name}, of_kind(kind)) for kind in diff.kinds])
     for name, of_change in OF_CHANGES.items():
-        values = [of_change(one) for _, one in changes]
+        values = [of_change(change) for _, change in changes]
         lines += _gauge(name, zip(labels, values, strict=True))
     return encoded("".join(f"{line}\n" for line in lines))
 
@@ -71,7 +71,9 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     yield from _gauge("envkit_fleet_nodes", _by_verdict(fleet.counts()))
     for name, of_kind in OF_KINDS.items():
         yield from _gauge(name, [({"kind": kind.name}, of_kind(kind)) for kind in fleet.kinds])
-    labels = [{"node": one.node.name, "profile": one.node.profile, "kind": one.node.kind} for one in fleet.results]
+    labels = [
+        {"node": result.node.name, "profile": result.node.profile, "kind": result.node.kind} for result in fleet.results
+    ]
     for name, of_node in OF_NODES.items():
         yield from _gauge(name, zip(labels, map(of_node, fleet.results), strict=True))
 
@@ -82,11 +84,11 @@ def _by_verdict(counts: Mapping[str, int]) -> list[tuple[dict[str, str], float |
 
 def _gauge(name: str, values: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:
     """Yield the lines of a gauge, by the labels of each value; none if no value is known."""
-    known = [(labels, value) for labels, value in values if value is not None]
-    if known:
+    samples = [(labels, value) for labels, value in values if value is not None]
+    if samples:
         yield f"# HELP {name} {HELP[name]}"
         yield f"# TYPE {name} gauge"
-    for labels, value in known:
+    for labels, value in samples:
         inner = ",".join(f'{label}="{_escaped(of_it)}"' for label, of_it in labels.items())
         yield f"{name}{inner and f'{{{inner}}}'} {_number(value)}"
 

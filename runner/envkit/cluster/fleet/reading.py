@@ -32,20 +32,20 @@ CHUNK = 32
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[list[Node], list[LeftOut]]:
+def read(place: Path, profile: str | None, requested: Sequence[str] = ()) -> tuple[list[Node], list[LeftOut]]:
     """Return the nodes whose records are in the folders in ``place``, and those that can't be used, by name.
 
-    ``profile`` is the one to look at if nodes measured several. Nodes that were ``asked`` for and have no folder can't
+    ``profile`` is the one to look at if nodes measured several. Nodes that were ``requested`` and have no folder can't
     be used either. Raise InputError if no node can be used.
     """
     folders, missing = _folders(place)
     left_out = [LeftOut(name_of(folder), NoRecord(FILE_NAME)) for folder in missing]
     there = {name_of(folder) for folder in (*folders, *missing)}
-    left_out += [LeftOut(name, NoFolder()) for name in asked if name not in there]
-    found = list(_all(folders, profile))
-    nodes = [one for one in found if isinstance(one, Node)]
-    left_out += [one for one in found if isinstance(one, LeftOut)]
-    left_out.sort(key=lambda one: one.name)
+    left_out += [LeftOut(name, NoFolder()) for name in requested if name not in there]
+    entries = list(_all(folders, profile))
+    nodes = [entry for entry in entries if isinstance(entry, Node)]
+    left_out += [entry for entry in entries if isinstance(entry, LeftOut)]
+    left_out.sort(key=lambda node: node.name)
     if not folders:
         raise InputError(NoRecords(str(place), FILE_NAME))
     if not nodes:
@@ -65,8 +65,8 @@ def _folders(place: Path) -> tuple[list[Path], list[Path]]:
     except OSError as error:
         raise InputError(Unreadable(str(place), files.reason(error), GIVE_NODES)) from None
     there = [(folder / FILE_NAME).exists() for folder in inner]
-    found = [folder for folder, has_record in zip(inner, there, strict=True) if has_record]
-    return found, [folder for folder, has_record in zip(inner, there, strict=True) if not has_record]
+    with_record = [folder for folder, has_record in zip(inner, there, strict=True) if has_record]
+    return with_record, [folder for folder, has_record in zip(inner, there, strict=True) if not has_record]
 
 
 def _all(folders: Sequence[Path], profile: str | None) -> Iterator[Node | LeftOut]:

@@ -23,8 +23,8 @@ ALL = ("--html FILE", "--json")
 
 
 def show(fleet: Fleet, out: Console) -> None:
-    found = sentences.headline(fleet)
-    out.print(Text(text(found.text), STYLES[found.weight]))
+    sentence = sentences.headline(fleet)
+    out.print(Text(text(sentence.text), STYLES[sentence.weight]))
     out.print()
     unjudged = fleet.of(NodeVerdict.NOT_JUDGED)
     slow = fleet.of(NodeVerdict.SLOW)
@@ -41,8 +41,8 @@ def show(fleet: Fleet, out: Console) -> None:
 
 def _nodes(results: Sequence[FleetResult], out: Console) -> None:
     table = plain_table(sentences.SLOW_HEADER, right=sentences.SLOW_HEADER[1:], fold=True)
-    for one in results[:MOST_NODES]:
-        table.add_row(*map(Text, sentences.slow_row(one)))
+    for result in results[:MOST_NODES]:
+        table.add_row(*map(Text, sentences.slow_row(result)))
     out.print(table)
     if len(results) > MOST_NODES:
         out.print(Text(text(messages.MoreInJson(len(results) - MOST_NODES, ALL))))
@@ -51,9 +51,9 @@ def _nodes(results: Sequence[FleetResult], out: Console) -> None:
 
 def _unusual(slow: Sequence[FleetResult], out: Console) -> None:
     """Print in which facts the slowest of the slow nodes differ from most."""
-    different = [one for one in slow if one.unusual]
-    for one in different[:MOST_UNLIKE]:
-        item(out, "unlike", About(one.node.name, sentences.unusual(one)))
+    different = [result for result in slow if result.unusual]
+    for result in different[:MOST_UNLIKE]:
+        item(out, "unlike", About(result.node.name, sentences.unusual(result)))
     if len(different) > MOST_UNLIKE:
         item(out, "", messages.MoreInJson(len(different) - MOST_UNLIKE, ALL))
     if different:
@@ -84,7 +84,7 @@ def _left_out(fleet: Fleet, out: Console) -> None:
         return
     count = len(fleet.left_out)
     item(out, "LEFT OUT", messages.CanNotBeCompared(count), STYLES["bad"], width=10)
-    for one in fleet.left_out[:MOST_LEFT_OUT]:
-        item(out, "", About(one.name, one.reason))
+    for node in fleet.left_out[:MOST_LEFT_OUT]:
+        item(out, "", About(node.name, node.reason))
     if count > MOST_LEFT_OUT:
         item(out, "", messages.MoreInJson(count - MOST_LEFT_OUT, ALL))

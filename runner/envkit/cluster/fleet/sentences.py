@@ -33,7 +33,7 @@ def summary(fleet: Fleet) -> list[Row]:
     """Return how far the nodes of each kind differ, and how many samples show it."""
     rows = [Row("measured", _measured(fleet))]
     for kind in fleet.kinds:
-        counts = [len(one.node.step_s) for one in kind.results]
+        counts = [len(result.node.step_s) for result in kind.results]
         fewest, most = min(counts), max(counts)
         of_kind = messages.KindOfNodes(kind.name, kind.spread.nodes, fewest, most if most > fewest else None)
         rows += [Row("kind", of_kind), Row("spread", _spread(kind))]
@@ -43,7 +43,7 @@ def summary(fleet: Fleet) -> list[Row]:
 
 
 def _measured(fleet: Fleet) -> Message:
-    times = [one.node.began for one in fleet.results]
+    times = [result.node.began for result in fleet.results]
     first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment)) for moment in (min(times), max(times)))
     later = last if last != first else None
     return messages.Measured(tuple(fleet.profiles), tuple(fleet.workloads), first, later)
@@ -54,8 +54,8 @@ def _spread(kind: Kind) -> Message:
     if spread.nodes == 1:
         return messages.MiddleNode(spread.median_s * 1000)
     ends = [spread.quantiles[share] - 1 for share in (0.25, 0.75, 0.0, 1.0)]
-    known = (spread.between, spread.noise) if kind.judged else ()
-    return messages.MiddleNode(spread.median_s * 1000, messages.Spread(*ends, *known))
+    spreads = (spread.between, spread.noise) if kind.judged else ()
+    return messages.MiddleNode(spread.median_s * 1000, messages.Spread(*ends, *spreads))
 
 
 def certainty(fleet: Fleet) -> list[Row]:
@@ -72,7 +72,7 @@ def certainty(fleet: Fleet) -> list[Row]:
         rows.append(Row("errors", messages.FalseAlarms(ERROR_RATE, fleet.side)))
     if uncertain := fleet.of(NodeVerdict.NOT_CERTAIN):
         rows.append(Row("maybe", messages.MaybeSlow(len(uncertain), _names(uncertain))))
-    if unfinished := [one for one in fleet.results if not one.node.finished]:
+    if unfinished := [result for result in fleet.results if not result.node.finished]:
         rows.append(Row("note", messages.Unfinished(len(unfinished), _names(unfinished))))
     if apart := fleet.apart:
         hours = (apart[0].node.began - fleet.middle) / 3600
@@ -83,7 +83,7 @@ def certainty(fleet: Fleet) -> list[Row]:
 def advice(fleet: Fleet) -> list[Row]:
     """Return what to do about slow nodes."""
     slow = fleet.of(NodeVerdict.SLOW)
-    disturbed = [one for one in slow if 2 * one.node.samples_with_interference > len(one.node.step_s)]
+    disturbed = [result for result in slow if 2 * result.node.samples_with_interference > len(result.node.step_s)]
     rows = []
     if disturbed:
         rows.append(Row("next", messages.MostDisturbed(_names(disturbed), disturbed[0].node.interference)))
@@ -95,16 +95,22 @@ def advice(fleet: Fleet) -> list[Row]:
 SLOW_HEADER = ("node", "more time", "interval", "reference kernel", "clock", "disturbed")
 
 
-def slow_row(one: FleetResult) -> list[str]:
+def slow_row(result: FleetResult) -> list[str]:
     """Return the cells of a node under SLOW_HEADER."""
-    disturbed = f"{one.node.samples_with_interference} of {len(one.node.step_s)}"
-    shares = ["-" if value is None else percent(value) for value in (one.reference_kernel, one.clock)]
-    return [one.node.name, percent(one.ratio), f"{percent(one.low)} to {percent(one.high)}", *shares, disturbed]
+    disturbed = f"{result.node.samples_with_interference} of {len(result.node.step_s)}"
+    shares = ["-" if value is None else percent(value) for value in (result.reference_kernel, result.clock)]
+    return [
+        result.node.name,
+        percent(result.ratio),
+        f"{percent(result.low)} to {percent(result.high)}",
+        *shares,
+        disturbed,
+    ]
 
 
-def unusual(one: FleetResult) -> Facts:
+def unusual(result: FleetResult) -> Facts:
     """Return the facts in which the node differs from most of its kind."""
-    return Facts(tuple(FactBeside(*fact, MOST) for fact in one.unusual))
+    return Facts(tuple(FactBeside(*fact, MOST) for fact in result.unusual))
 
 
 DIFFERENCE_HEADER = ("differs", "value", "nodes", "slow", "median", "by chance")
@@ -118,10 +124,10 @@ def difference_rows(fact: Fact, most: int) -> list[tuple[list[str], bool]]:
     first = [value for value in fact.values if value.slow] + [value for value in fact.values if not value.slow]
     shown = sorted(first[:most], key=lambda value: (-value.nodes, value.text))
     rows = [(_cells(fact.name if number == 0 else "", value), value.shared) for number, value in enumerate(shown)]
-    rest = first[most:]
-    if rest:
-        counts = [f"{sum(value.nodes for value in rest):,}", f"{sum(value.slow for value in rest):,}"]
-        rows.append((["", f"{len(rest):,} other values", *counts, "", ""], False))
+    others = first[most:]
+    if others:
+        counts = [f"{sum(value.nodes for value in others):,}", f"{sum(value.slow for value in others):,}"]
+        rows.append((["", f"{len(others):,} other values", *counts, "", ""], False))
     return rows
 
 
@@ -143,4 +149,4 @@ def percent(ratio: float) -> str:
 def _names(results: Sequence[FleetResult]) -> messages.Names:
     """Return the names of the first few nodes, and how many more there are."""
     more = len(results) - MOST_NAMES
-    return messages.Names(tuple(one.node.name for one in results[:MOST_NAMES]), more if more > 0 else None)
+    return messages.Names(tuple(result.node.name for result in results[:MOST_NAMES]), more if more > 0 else None)

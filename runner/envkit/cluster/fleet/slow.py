@@ -92,17 +92,17 @@ def measure(samples: Sequence[Sequence[float]]) -> Measured:
     import numpy
 
     by_length: dict[int, list[int]] = {}
-    for number, own in enumerate(samples):
-        by_length.setdefault(len(own), []).append(number)
+    for number, times in enumerate(samples):
+        by_length.setdefault(len(times), []).append(number)
     logs = {
         length: numpy.log(numpy.array([samples[number] for number in numbers], dtype=float))
         for length, numbers in by_length.items()
     }
     centre, variance, kept, degrees = (numpy.empty(len(samples)) for _ in range(4))
     for length, numbers in by_length.items():
-        found = trimmed(logs[length])
-        centre[numbers], variance[numbers] = found.centre, found.variance
-        kept[numbers], degrees[numbers] = found.kept, found.degrees
+        means = trimmed(logs[length])
+        centre[numbers], variance[numbers] = means.centre, means.variance
+        kept[numbers], degrees[numbers] = means.kept, means.degrees
     steadied = moderated(variance, degrees)
     alike = autocorrelation(list(logs.values()))
     widened = (1 + alike) / (1 - alike)  # by the sources of envkit.stats.two_sample.widened
@@ -127,7 +127,7 @@ def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float
     ]
     p_values = numpy.concatenate([numpy.empty(0), *beyond])
     side = level(believed(p_values, ERROR_RATE), len(p_values), ERROR_RATE)
-    found = []
+    judgements = []
     for kind, spread, error, judged in zip(kinds, spreads, errors, enough, strict=True):
         distance = kind.centre - numpy.median(kind.centre)
         reach = -stdtrit(kind.degrees, side) * error
@@ -135,8 +135,8 @@ def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float
         slow: NDArray[bool_] = numpy.zeros(len(distance), dtype=bool)
         if judged:  # the same as being believed: the interval has the test's own level
             slow = low > 1 + spread.allowance
-        found.append(Judged(spread, numpy.exp(distance), low, high, slow, judged))
-    return found, side
+        judgements.append(Judged(spread, numpy.exp(distance), low, high, slow, judged))
+    return judgements, side
 
 
 def _spread(kind: Measured, margin: float) -> Spread:
@@ -151,8 +151,8 @@ def _spread(kind: Measured, margin: float) -> Spread:
     information = max(1.0, MAD_EFFICIENCY * (len(distance) - 1))
     times = max(DEVIATIONS, float(stdtrit(information, 1 - OUTERMOST)))
     # shrunk so that their deviation is that between nodes, without the noise of each (Louis 1984)
-    own = distance * between / numpy.sqrt(between**2 + kind.error**2)
-    fast_side = -float(numpy.quantile(own, OUTERMOST))
+    shrunk = distance * between / numpy.sqrt(between**2 + kind.error**2)
+    fast_side = -float(numpy.quantile(shrunk, OUTERMOST))
     healthy = min(max(fast_side, times * between), 2 * times * between)
     allowed = max(math.log1p(margin), healthy)
     return Spread(

@@ -63,7 +63,7 @@ class NodeResult:
 
     @property
     def settled(self) -> bool:
-        """Whether going on would add nothing."""
+        """Return whether going on would add nothing."""
         return self.state in (DONE, NOT_IN_EFFECT, NOT_REACHED)
 
     @property
@@ -93,20 +93,22 @@ def collect(
     nodes |= followed.nodes if followed else {}
     if settings.joint and followed:
         nodes = _joint(folder, settings, nodes, rolls, followed.jobs[0])
-    begun = node_status.seen(folder)
+    begun = node_status.begun(folder)
     if settings.joint and TOGETHER in begun and followed is None:
         begun = [TOGETHER]  # what single nodes said to earlier jobs is over
-    heard_of = {*rolls, *(found.job for name in begun if (found := node_status.read(folder / name)))}
+    heard_of = {*rolls, *(outcome.job for name in begun if (outcome := node_status.read(folder / name)))}
     # a node of a fleet that has refused is no other's trouble; one of a job may have been of an earlier job
-    seen = [name for name in begun if followed is None or settings.fleet or record.is_begun(folder / name)]
+    started = [name for name in begun if followed is None or settings.fleet or record.is_begun(folder / name)]
     results = []
-    for name in sorted({*nodes, *seen, *(down or {})}, key=natural):
-        own = nodes.get(name)
-        if own and own.state in RAN and own.number not in heard_of:
-            results.append(NodeResult(name, NOT_SHARED, LeftNothing(own.number, node_preflight.not_shared(folder))))
+    for name in sorted({*nodes, *started, *(down or {})}, key=natural):
+        node_job = nodes.get(name)
+        if node_job and node_job.state in RAN and node_job.number not in heard_of:
+            results.append(
+                NodeResult(name, NOT_SHARED, LeftNothing(node_job.number, node_preflight.not_shared(folder)))
+            )
         else:
-            called = rolls.get(own.number) if own else None
-            results.append(_result(folder, name, settings, own, called, (down or {}).get(name)))
+            called = rolls.get(node_job.number) if node_job else None
+            results.append(_result(folder, name, settings, node_job, called, (down or {}).get(name)))
     return results
 
 
@@ -117,8 +119,8 @@ def _joint(
     called = rolls.get(job.number)
     refusing = {}
     for name in nodes:
-        said = node_status.read(folder / name)
-        if (said and said.job == job.number) or (called and called.problem(name, settings, folder)):
+        outcome = node_status.read(folder / name)
+        if (outcome and outcome.job == job.number) or (called and called.problem(name, settings, folder)):
             refusing[name] = job
     return refusing or {TOGETHER: job}
 
@@ -139,9 +141,9 @@ def _result(
         return NodeResult(name, WORKER_FAILED, error.message)
     if ended is not None:
         return NodeResult(name, *_measured(settings, ended, result), result)
-    found = node_status.read(place)
-    if found is not None and (job is None or found.job == job.number):
-        return NodeResult(name, *_ended(folder, place, found, result, job, down), result)
+    outcome = node_status.read(place)
+    if outcome is not None and (job is None or outcome.job == job.number):
+        return NodeResult(name, *_ended(folder, place, outcome, result, job, down), result)
     absent = called.problem(name, settings, folder) if called else None
     if absent:
         return NodeResult(name, REFUSED, absent, result)
@@ -150,29 +152,29 @@ def _result(
 
 def _measured(settings: Settings, ended: str, result: Result | None) -> tuple[str, Message | None]:
     """Return what came of a run that has come to its end, and what is wrong with it, if anything is."""
-    missed = [one.arm for one in result.not_in_effect] if result else []
+    missed = [missing.arm for missing in result.not_in_effect] if result else []
     if ended == NOT_IN_EFFECT or missed:
         compared = [arm.name for arm in settings.study.arms[1:]]
         return NOT_IN_EFFECT, NotInEffect(tuple(missed or compared))
     if result is not None and result.not_reached:
         return NOT_REACHED, Clauses(
-            tuple(learning.never(one, str(result.study.until), result.study.epochs) for one in result.not_reached)
+            tuple(learning.never(arm, str(result.study.until), result.study.epochs) for arm in result.not_reached)
         )
     return DONE, None
 
 
 def _ended(
-    folder: Path, place: Path, found: Outcome, result: Result | None, job: Job | None, down: str | None
+    folder: Path, place: Path, outcome: Outcome, result: Result | None, job: Job | None, down: str | None
 ) -> tuple[str, Message]:
     """Return how a node's part ended that has not come to the end of its run, and why."""
-    if found.status is None:
+    if outcome.status is None:
         cause = _why(folder, job, down)
-        return LOST, NotDone(NOT_CONFIRMED if found.searched else NOT_ENDED, cause)
-    if found.status == FAILED:
+        return LOST, NotDone(NOT_CONFIRMED if outcome.searched else NOT_ENDED, cause)
+    if outcome.status == FAILED:
         return WORKER_FAILED, _failure(result, place)
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
-    problem = found.problem or PartFailed(str(place / node_status.LOG), found.status)
-    return states.get(found.status, WORKER_FAILED), problem
+    problem = outcome.problem or PartFailed(str(place / node_status.LOG), outcome.status)
+    return states.get(outcome.status, WORKER_FAILED), problem
 
 
 def _failure(result: Result | None, place: Path) -> Message:
@@ -196,27 +198,27 @@ def _why(folder: Path, job: Job | None, down: str | None) -> Message:
 
 
 def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:
-    """Whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
+    """Return whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
     of_all = {TOGETHER: followed.jobs[0], **followed.nodes}
-    absent = [of_all.get(one.name) for one in results if one.state in (ABSENT, NOT_SHARED)]
+    absent = [of_all.get(result.name) for result in results if result.state in (ABSENT, NOT_SHARED)]
     return any(job is None or job.state not in ("CANCELLED", "DEADLINE", LATE) for job in absent)
 
 
 def in_doubt(results: Sequence[NodeResult]) -> Collection[str]:
     """The nodes that have not said how they ended: they may be down."""
-    return {one.name for one in results if one.state in (ABSENT, LOST, NOT_SHARED)}
+    return {result.name for result in results if result.state in (ABSENT, LOST, NOT_SHARED)}
 
 
 def status(results: Sequence[NodeResult], wanted: int) -> int:
     """The exit status: 0 where ``wanted`` nodes measured, 2 where one refused what it was given, else 1."""
-    if sum(one.state == DONE for one in results) >= wanted:
+    if sum(result.state == DONE for result in results) >= wanted:
         return MEASURED
-    return BAD_INPUT if any(one.state in (REFUSED, NOT_SHARED) for one in results) else FAILED
+    return BAD_INPUT if any(result.state in (REFUSED, NOT_SHARED) for result in results) else FAILED
 
 
 def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> TypeVerdict | None:
-    """What the runs of several nodes come to together, or those of a matrix; None where there are too few blocks."""
-    places = {one.name: settings.run_in(folder / one.name) for one in results if one.result}
+    """Return the verdict of the runs of several nodes, or of a matrix; None if there are too few blocks."""
+    places = {result.name: settings.run_in(folder / result.name) for result in results if result.result}
     if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
         return None
     return type_verdict.find(places, settings.study.stopping.margin)
@@ -230,6 +232,6 @@ def document(
         "record": str(folder),
         "jobs": [asdict(job) for job in followed.jobs] if followed else [],
         "settings": settings.to_json(),
-        "nodes": [one.to_json() for one in results],
-        "verdict": found.to_json() if (found := verdict(folder, settings, results)) else None,
+        "nodes": [result.to_json() for result in results],
+        "verdict": conclusion.to_json() if (conclusion := verdict(folder, settings, results)) else None,
     }

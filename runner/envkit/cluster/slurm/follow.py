@@ -89,7 +89,7 @@ def follow(
     ``client.submit`` or ``client.submit_each`` returned. In a ``joint`` training there is one run only.
     """
     watch = Watch(folder)
-    seen: dict[str, Job] = {}
+    latest: dict[str, Job] = {}
     places: dict[str, str] = {}  # the job's number by node
     started: set[str] = set()
     late: dict[str, Job] = {}
@@ -97,7 +97,7 @@ def follow(
     silent = False
     while True:
         try:
-            found = {job.number: job for job in client.jobs(numbers, fleet)}
+            answered = {job.number: job for job in client.jobs(numbers, fleet)}
         except NoAnswer:
             if not silent:
                 view.say(SlurmSilent())
@@ -105,19 +105,19 @@ def follow(
             sleep(LONGEST_S)
             continue
         silent = False
-        for job in found.values():
-            if job.nodes != (seen[job.number].nodes if job.number in seen else ""):
+        for job in answered.values():
+            if job.nodes != (latest[job.number].nodes if job.number in latest else ""):
                 places |= dict.fromkeys(_names(job), job.number)
-        before, seen = seen, {**{number: _forgotten(job) for number, job in seen.items()}, **found}
-        started |= {job.number for job in found.values() if not job.waits}
-        active = {name for name, number in places.items() if not seen[number].waits} if fleet else None
-        view.show([*seen.values()], watch.look([TOGETHER] if joint and places else places, seen, active))
-        if all(_is_over(job, before) for job in seen.values()):
-            over = {number: _explained(job, late) for number, job in seen.items()}
+        before, latest = latest, {**{number: _forgotten(job) for number, job in latest.items()}, **answered}
+        started |= {job.number for job in answered.values() if not job.waits}
+        active = {name for name, number in places.items() if not latest[number].waits} if fleet else None
+        view.show([*latest.values()], watch.look([TOGETHER] if joint and places else places, latest, active))
+        if all(_is_over(job, before) for job in latest.values()):
+            over = {number: _explained(job, late) for number, job in latest.items()}
             return Followed(tuple(over.values()), {name: over[number] for name, number in places.items()})
         passed_s = time.monotonic() - began
         if start_within_s is not None and passed_s >= start_within_s:
-            waiting = {number: job for number, job in seen.items() if number not in started and job.waits}
+            waiting = {number: job for number, job in latest.items() if number not in started and job.waits}
             if waiting and not started:
                 raise NotStarted(next(iter(waiting.values())))
             if new := waiting.keys() - late.keys():
@@ -190,7 +190,7 @@ class Watch:
         wanted = {*names}
         if active is None:
             with contextlib.suppress(OSError):  # a file system of the cluster's that does not answer now
-                wanted |= {*node_status.seen(self._folder)}
+                wanted |= {*node_status.begun(self._folder)}
         for name in sorted(wanted):
             sight = self.nodes.setdefault(name, Sight())
             if sight.state != DONE and (active is None or name in active):
@@ -200,17 +200,17 @@ class Watch:
 
 
 def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
-    found = node_status.read(place)
-    if found is not None and (found.job in jobs or found.status == MEASURED):
-        sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
+    outcome = node_status.read(place)
+    if outcome is not None and (outcome.job in jobs or outcome.status == MEASURED):
+        sight.state = "measuring" if outcome.status is None else ENDED.get(outcome.status, "failed")
     path = place / record.FILE_NAME
     if path.exists():
         with files.opened(path) as file:
             file.seek(sight.read)
             new = file.read()
-        whole = new[: new.rfind(b"\n") + 1]
-        sight.read += len(whole)
-        for line in whole.splitlines():
+        complete_lines = new[: new.rfind(b"\n") + 1]
+        sight.read += len(complete_lines)
+        for line in complete_lines.splitlines():
             _count(sight, line)
 
 
@@ -250,10 +250,10 @@ class View(LiveView):
         if len(nodes) > MOST_NODES:  # the line has how many are in which state
             return
         for name, sight in nodes.items():
-            said = of_node(name, sight)
-            if sight.state != "waiting" and said not in self._said:
-                self._said.add(said)
-                print(said, file=sys.stderr, flush=True)
+            node_line = of_node(name, sight)
+            if sight.state != "waiting" and node_line not in self._said:
+                self._said.add(node_line)
+                print(node_line, file=sys.stderr, flush=True)
 
     def say(self, message: Message) -> None:
         """Print a line that stays."""

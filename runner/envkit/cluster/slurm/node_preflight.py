@@ -61,16 +61,16 @@ def read(folder: Path, job: str) -> RollCall | None:
         lines = files.read(folder / f"{NAME}-{job}").decode(errors="replace").splitlines()
     except OSError:
         return None
-    found = RollCall()
+    roll_call = RollCall()
     for line in lines:
         match line.split():
             case ["before", host, time]:
-                found.host, found.before = host, _seconds(time)
+                roll_call.host, roll_call.before = host, _seconds(time)
             case ["answer", node, time, missing] if (seconds := _seconds(time)) is not None:
-                found.times[node], found.missing[node] = seconds, missing
+                roll_call.times[node], roll_call.missing[node] = seconds, missing
             case ["after", _, time]:
-                found.after = _seconds(time)
-    return found
+                roll_call.after = _seconds(time)
+    return roll_call
 
 
 def _seconds(text: str) -> float | None:

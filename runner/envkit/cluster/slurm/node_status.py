@@ -39,7 +39,7 @@ class Outcome:
         atomic.write(place / NAME, json.dumps(self.to_json()).encode(), private=True)
 
 
-def seen(folder: Path) -> list[str]:
+def begun(folder: Path) -> list[str]:
     """The nodes that have begun in a submission's ``folder`` at any time. Raises OSError."""
     return [path.name for path in folder.iterdir() if (path / NAME).exists()]
 
@@ -68,5 +68,5 @@ def ended(place: Path) -> str | None:
 
 
 def is_settled(place: Path) -> bool:
-    """Whether going on with that run would add nothing."""
+    """Return whether going on with that run would add nothing."""
     return ended(place) is not None

@@ -50,7 +50,7 @@ def render(
 
 def _part(name: str, values: Mapping[str, str]) -> str:
     """Return a part of the script with ``values`` filled in."""
-    return _VALUE.sub(lambda found: values[found[1]], (_PARTS / f"{name}.sh").read_text(encoding="utf-8"))
+    return _VALUE.sub(lambda match: values[match[1]], (_PARTS / f"{name}.sh").read_text(encoding="utf-8"))
 
 
 def _options(
@@ -79,13 +79,13 @@ def _options(
 
 def _what(settings: Settings) -> str:
     """Return what is measured, for people who read the script: ``baseline, mine on cnn, 6 blocks``."""
-    asked = settings.study
+    study = settings.study
     if settings.tuning:
-        return f"{asked.workload or 'a command'}, {settings.tuning.budget_s:g} s"
-    profiles = settings.profiles or dict.fromkeys(arm.profile for arm in asked.arms)
-    length = f"{asked.stopping.blocks} blocks" if asked.stopping.blocks else f"{asked.stopping.budget_s:g} s"
-    how_long = f"{asked.epochs} epochs" if asked.epochs else length
-    return " ".join(f"{', '.join(profiles)} on {asked.workload}, {how_long}".split())
+        return f"{study.workload or 'a command'}, {settings.tuning.budget_s:g} s"
+    profiles = settings.profiles or dict.fromkeys(arm.profile for arm in study.arms)
+    length = f"{study.stopping.blocks} blocks" if study.stopping.blocks else f"{study.stopping.budget_s:g} s"
+    how_long = f"{study.epochs} epochs" if study.epochs else length
+    return " ".join(f"{', '.join(profiles)} on {study.workload}, {how_long}".split())
 
 
 def _one_job(nodes: int, wanted: Sequence[str], unwanted: Sequence[str]) -> list[str]:

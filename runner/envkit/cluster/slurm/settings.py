@@ -79,8 +79,8 @@ class Settings:
     @property
     def sha256(self) -> str:
         """The digest of all but the fields of the queue. A node checks it before it measures."""
-        what = {name: value for name, value in self.to_json().items() if name not in OF_THE_QUEUE}
-        return hashlib.sha256(json.dumps(what, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        kept_fields = {name: value for name, value in self.to_json().items() if name not in OF_THE_QUEUE}
+        return hashlib.sha256(json.dumps(kept_fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @staticmethod
     def from_json(document: Mapping[str, object]) -> Settings:

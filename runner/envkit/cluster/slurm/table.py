@@ -28,18 +28,18 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
 
     One node's interval says nothing about another node.
     """
-    rows = [row for one in results for row in _rows(one)]
+    rows = [row for node in results for row in _rows(node)]
     if rows:
         table = plain_table(COLUMNS, right=("samples", "speedup", "ms/step"), fold=True)
         for cells, weight in rows:
             table.add_row(*cells, style=terminal.STYLES[weight])
         out.print(table)
         out.print()
-    failed = [(one.result, one.name) for one in results if one.state == WORKER_FAILED and one.result]
+    failed = [(node.result, node.name) for node in results if node.state == WORKER_FAILED and node.result]
     for result, name in failed[:NAMED]:
         terminal.items(out, model.failures(result.failures, name))
-    found = [one.result.comparisons for one in results if one.result]
-    if sum(any(one.speedup for one in of_node) for of_node in found) > 1:
+    comparisons = [node.result.comparisons for node in results if node.result]
+    if sum(any(comparison.speedup for comparison in of_node) for of_node in comparisons) > 1:
         terminal.item(out, "errors", IntervalsOfNodes())
     if verdict is not None and len(verdict.nodes) > 1:
         terminal.items(out, type_wording.rows(verdict))
@@ -51,9 +51,9 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
     terminal.item(out, "", in_full, whole=True)
 
 
-def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
+def _rows(node: NodeResult) -> list[tuple[list[str], str]]:
     """Return a row for each profile, in the order of the node's own report. The reference has none."""
-    result = one.result
+    result = node.result
     if result is None or not result.samples:
         return []
     reference = result.study.reference.name
@@ -64,8 +64,8 @@ def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
         if name != reference or not result.comparisons:
             profile, speedup, interval, verdict, time = cells
             samples = sum(sample.arm == name for sample in result.samples)
-            said = verdict if one.settled else one.state
-            row = [one.name, profile, str(samples), speedup, interval, said, time]
+            shown = verdict if node.settled else node.state
+            row = [node.name, profile, str(samples), speedup, interval, shown, time]
             rows.append((row, ranking.weight(result.comparisons, name)))
     return rows
 
@@ -74,7 +74,7 @@ def problems(results: Sequence[NodeResult]) -> list[OnNodes]:
     """Return each problem once, with the nodes that have it."""
     return [
         OnNodes(tuple(names[:NAMED]), problem, len(names) - NAMED if len(names) > NAMED else None)
-        for problem, names in alike({one.name: one.problem for one in results if one.problem}).items()
+        for problem, names in alike({node.name: node.problem for node in results if node.problem}).items()
     ]
 
 

@@ -71,9 +71,9 @@ class Refused(MessageError):
     """Slurm understood the request and refused it. ``said`` is the last line that Slurm printed, and ``message`` holds
     it."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(Printed(said))
-        self.said = said
+    def __init__(self, error_text: str) -> None:
+        super().__init__(Printed(error_text))
+        self.said = error_text
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Job:
     def why(self) -> str:
         """Return Slurm's word for why it waits, with what that means."""
         meaning = next((text for begin, text in REASONS.items() if self.reason.startswith(begin)), "")
-        known = self.reason if self.reason not in ("", "None") else NO_REASON
-        return f"{known} ({meaning})" if meaning else known
+        reason = self.reason if self.reason not in ("", "None") else NO_REASON
+        return f"{reason} ({meaning})" if meaning else reason
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,14 @@ def require() -> None:
 
 def partitions() -> list[Partition]:
     """Return those that the user may see."""
-    found: dict[str, Partition] = {}
+    by_name: dict[str, Partition] = {}
     for line in _ask("sinfo", "--noheader", "--format", "%P|%D|%N").splitlines():
         name, count, hosts = line.strip().split("|", 2)
         default, name = name.endswith("*"), name.rstrip("*")
-        earlier = found.get(name)
+        earlier = by_name.get(name)
         nodes = int(count) + (earlier.nodes if earlier else 0)
-        found[name] = Partition(name, default, nodes, f"{earlier.hosts},{hosts}" if earlier else hosts)
-    return [*found.values()]
+        by_name[name] = Partition(name, default, nodes, f"{earlier.hosts},{hosts}" if earlier else hosts)
+    return [*by_name.values()]
 
 
 def submit(script: Path, *options: str) -> str:
@@ -181,16 +181,18 @@ def _job(line: str, one_node: bool) -> Job:
 
 def _remembered(numbers: str) -> list[Job]:
     """From the accounting, where there is one: the controller forgets a job some minutes after its end."""
-    found = []
+    remembered = []
     form = "JobIDRaw,State,NodeList"
     try:
         text = _ask("sacct", "--noheader", "--parsable2", "--allocations", "--jobs", numbers, "--format", form)
         for line in text.strip().splitlines():
             number, state, nodes = line.split("|", 2)
-            found.append(Job(number, state.split()[0], "" if nodes.startswith("None") else nodes))  # CANCELLED by 1000
+            remembered.append(
+                Job(number, state.split()[0], "" if nodes.startswith("None") else nodes)
+            )  # CANCELLED by 1000
     except (Refused, NoAnswer, LookupError, ValueError):
         pass
-    return found or [Job(number, UNKNOWN) for number in numbers.split(",")]
+    return remembered or [Job(number, UNKNOWN) for number in numbers.split(",")]
 
 
 def find(name: str) -> str | None:
@@ -223,14 +225,14 @@ def hosts(short: str) -> list[str]:
 
 def address(name: str) -> str:
     """Return where a node is reached: a name or an address. Raise Refused, or LookupError if Slurm knows none."""
-    known = _ask("sinfo", "--all", "--noheader", "--Node", "--nodes", name, "--format", "%o").split()
-    if not known:
+    addresses = _ask("sinfo", "--all", "--noheader", "--Node", "--nodes", name, "--format", "%o").split()
+    if not addresses:
         raise LookupError(name)
-    return known[0]
+    return addresses[0]
 
 
 def starts_containers() -> bool:
-    """Whether srun starts steps in an image: where the plugin Pyxis is, which adds options to it."""
+    """Return whether srun starts steps in an image: where the plugin Pyxis is, which adds options to it."""
     try:
         return "--container-image" in _ask("srun", "--help")
     except (Refused, NoAnswer):
@@ -238,21 +240,21 @@ def starts_containers() -> bool:
 
 
 def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> dict[str, str]:
-    """Of these nodes, those in one of ``states``, or that don't respond, with what Slurm says of them."""
+    """Return the nodes that are in one of ``states``, or don't respond, with what Slurm says of them."""
     if not names:
         return {}
-    found, wanted = {}, {*names}
+    reasons, wanted = {}, {*names}
     try:
         # of all nodes: the names of thousands don't fit into an argument
         for line in _ask("sinfo", "--noheader", "--Node", "--format", "%N|%T|%E").splitlines():
             name, state, reason = [*line.strip().split("|", 2), "", ""][:3]  # a reason may have a line break in it
             out = state.startswith(states) or state.endswith("*")
             if name in wanted and out:
-                said = state.rstrip("*") + (f" {NO_RESPONSE}" if state.endswith("*") else "")
-                found[name] = said + (f" ({reason})" if reason not in ("", "none") else "")
+                shown = state.rstrip("*") + (f" {NO_RESPONSE}" if state.endswith("*") else "")
+                reasons[name] = shown + (f" ({reason})" if reason not in ("", "none") else "")
     except (Refused, NoAnswer):
         return {}
-    return found
+    return reasons
 
 
 def _ask(*command: str) -> str:
@@ -279,13 +281,13 @@ def _environment(caller: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _problem(program: str, said: str) -> NoAnswer | Refused:
-    """Return the error that a command of Slurm's means by what it ``said``."""
-    if MUNGE_FAILED.search(said):
+def _problem(program: str, error_text: str) -> NoAnswer | Refused:
+    """Return the error that a command of Slurm's means by ``error_text``."""
+    if MUNGE_FAILED.search(error_text):
         return NoAnswer(NoMunge())
-    if CONTROLLER_DOWN.search(said):
+    if CONTROLLER_DOWN.search(error_text):
         return NoAnswer(NoController(program))
-    if UNCONFIGURED.search(said):
+    if UNCONFIGURED.search(error_text):
         return NoAnswer(NoCluster(program))
-    last = (said.strip().splitlines() or [NOTHING_PRINTED])[-1]
+    last = (error_text.strip().splitlines() or [NOTHING_PRINTED])[-1]
     return Refused(last.removeprefix(f"{program}: ").removeprefix("error: "))

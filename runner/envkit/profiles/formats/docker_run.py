@@ -27,9 +27,9 @@ def options(resolved: Resolved) -> str:
     command that you start with its prefix must be allowed.
     """
     variables = resolved.environment.variables.items()
-    given = [word for name, value in variables for word in ("--env", f"{name}={value}")]
+    env_options = [word for name, value in variables for word in ("--env", f"{name}={value}")]
     allowed = [word for name in capabilities(resolved.environment.prefix) for word in ("--cap-add", name)]
-    words = [*resolved.asking, *allowed, *resolved.limits, *given]
+    words = [*resolved.asking, *allowed, *resolved.limits, *env_options]
     return shlex.join(words) + "\n"
 
 
@@ -43,7 +43,7 @@ def dockerfile(resolved: Resolved) -> str:
     refuse(resolved, "dockerfile", environment.variables.items(), NOT_IN_DOCKERFILES, Has(LINE_BREAK), FIX)
     text = resolved.comments(starts=True, asking=ASKING, allowing=ALLOWING)
     for name, value in environment.variables.items():
-        text += f'ENV {name}="{ESCAPED.sub(lambda found: chr(92) + found.group(), value)}"\n'
+        text += f'ENV {name}="{ESCAPED.sub(lambda match: chr(92) + match.group(), value)}"\n'
     if environment.prefix:
         text += f"# {rendering.text(RepeatCommand())}\n"
         text += f"ENTRYPOINT {json.dumps(environment.prefix)}\n"

@@ -34,6 +34,6 @@ NOT_ALIKE = {
 def dotenv(resolved: Resolved) -> str:
     """The lines of a ``.env`` file. Raises InputError for a value that not all readers would read alike."""
     variables = resolved.environment.variables
-    for what, pattern in NOT_ALIKE.items():
-        refuse(resolved, "dotenv", variables.items(), pattern, what, NotReadAlike())
+    for problem, pattern in NOT_ALIKE.items():
+        refuse(resolved, "dotenv", variables.items(), pattern, problem, NotReadAlike())
     return resolved.comments() + "".join(f"{name}={value}\n" for name, value in variables.items())

@@ -18,7 +18,7 @@ BEFORE_TORCH = "ENVKIT_BEFORE_TORCH"
 
 
 def read_at_start(name: str) -> bool:
-    """Whether a variable does nothing in a process that has started."""
+    """Return whether a variable does nothing in a process that has started."""
     return name.startswith(AT_START)
 
 

@@ -43,5 +43,5 @@ def pyxis(resolved: Resolved) -> str:
 
 def _uri(image: str) -> str:
     """An image's name in Enroot's words, where ``#`` comes after the registry."""
-    found = WITH_REGISTRY.fullmatch(image)
-    return f"{found[1]}#{found[2]}" if found else image
+    match = WITH_REGISTRY.fullmatch(image)
+    return f"{match[1]}#{match[2]}" if match else image

@@ -103,11 +103,11 @@ def refuse(
     form: str,
     texts: Iterable[tuple[str, str]],
     pattern: re.Pattern[str],
-    what: Message,
+    problem: Message,
     fix: Message,
 ) -> None:
     """Raise InputError if ``pattern`` is found in one of ``texts``, which are pairs of name and value."""
     for name, text in texts:
         if pattern.search(text):
             profile = resolved.environment.profile
-            raise InputError(NotExpressible(profile, form, name, what, fix))
+            raise InputError(NotExpressible(profile, form, name, problem, fix))

@@ -1,4 +1,4 @@
-"""What a worker sees of its own environment. A new probe is a module here with ``probe()`` and a line in ``PROBES``."""
+"""Observe a worker's own environment. A new probe is a module here with ``probe()`` and a line in ``PROBES``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from envkit.worker.initial_environment import own
+from envkit.worker.initial_environment import started_variables
 
 PREFIX = "TORCHINDUCTOR_"
 INDUCTOR, OTHER, NONE = "inductor", "other", "none"
@@ -41,7 +41,9 @@ def _settings() -> dict[str, object]:
     config = sys.modules["torch._inductor.config"]
     source = Path(str(config.__file__)).read_text()
     places = attributes(source)
-    return {name: _value(config, places[name]) for name in own() if name.startswith(PREFIX) and name in places}
+    return {
+        name: _value(config, places[name]) for name in started_variables() if name.startswith(PREFIX) and name in places
+    }
 
 
 def _value(config: ModuleType, attribute: str) -> object:

@@ -67,7 +67,7 @@ def probe() -> CpuUseDocument:
     threads = None if torch is None else torch.get_num_threads()
     if threads is not None and limit is not None:
         threads = min(threads, limit())
-    ranks = _local_ranks(initial_environment.own())
+    ranks = _local_ranks(initial_environment.started_variables())
     document: CpuUseDocument = {"threads": threads, **_place(pid, begun), "ranks": ranks}
     if HOOKS_FOLDER:
         document["forked_bound"] = sum(text_of(path) == "bound" for path in Path(HOOKS_FOLDER).glob("*.started"))
@@ -124,7 +124,7 @@ def _place(pid: int, cpus: frozenset[int]) -> CpuUseDocument:
 
 def _threads_by(threads: int, begun: frozenset[int]) -> Message:
     """Return who had this process compute with so many ``threads``."""
-    changed, started = initial_environment.changed(), initial_environment.own()
+    changed, started = initial_environment.changed(), initial_environment.started_variables()
     libraries = tuple(name for name in LIBRARIES if name in sys.modules)
     now = {name: changed[name]["now"] if name in changed else started.get(name) for name in VARIABLES}
     for name in VARIABLES:
@@ -172,8 +172,8 @@ def _helpers_s(pid: int) -> float:
 def _times(pid: int) -> tuple[float, float]:
     """Return the CPU time of a process, and that of the children that it has waited for (proc(5), seconds)."""
     fields = text_of(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    own, children = (sum(map(int, fields[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))
-    return own, children
+    own_time, children = (sum(map(int, fields[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))
+    return own_time, children
 
 
 def threads() -> dict[str, object]:

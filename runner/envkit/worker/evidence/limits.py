@@ -1,4 +1,4 @@
-"""What the process is held to: CPU quota and throttling, memory, processes, and system calls that are filtered."""
+"""Observe the process's limits: CPU quota and throttling, memory, processes, and system calls that are filtered."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from envkit.worker.evidence.capture import NOTHING, run_child
 from envkit.worker.evidence.running import running, settings, shown
 from envkit.worker.evidence.symbols import function, imports, mapped_files, origin, process, torchs_base
-from envkit.worker.initial_environment import own
+from envkit.worker.initial_environment import started_variables
 
 # A text has no limits behind it, and is empty where nobody has set it.
 TUNABLE = re.compile(r"^(glibc\.\S+):(?: ([^\s(]\S*))?(?: \(min:.*)?$")
@@ -58,7 +58,7 @@ def probe() -> dict[str, object]:
 
 def jemalloc() -> dict[str, str | int | None]:
     """Return the value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
-    pairs = own().get("MALLOC_CONF", "").split(",")
+    pairs = started_variables().get("MALLOC_CONF", "").split(",")
     keys = [pair.partition(":")[0].strip() for pair in pairs if pair.strip()]
     return {key: _mallctl(f"opt.{key}", key in JEMALLOC_STRINGS) for key in keys}
 
@@ -98,7 +98,7 @@ def mimalloc() -> dict[str, int]:
 
     It reads all of them when it is loaded (``_mi_options_init`` in its src/options.c).
     """
-    return parse_mimalloc(run_child(NOTHING, {**own(), "MIMALLOC_VERBOSE": "1"}).stderr)
+    return parse_mimalloc(run_child(NOTHING, {**started_variables(), "MIMALLOC_VERBOSE": "1"}).stderr)
 
 
 def parse_mimalloc(listing: str) -> dict[str, int]:
@@ -111,7 +111,7 @@ def glibc() -> dict[str, int | str]:
     loader = next((path for path in mapped_files() if Path(path).name.startswith("ld-linux")), None)
     if loader is None:
         return {}
-    environment = {name: value for name, value in own().items() if name != "LD_PRELOAD"}
+    environment = {name: value for name, value in started_variables().items() if name != "LD_PRELOAD"}
     return parse_tunables(run_child([loader, "--list-tunables"], environment).stdout)
 
 

@@ -1,4 +1,4 @@
-"""What memory the process really got: huge pages, and which NUMA nodes its pages are on.
+"""Observe the memory that the process really got: huge pages, and the NUMA nodes of its pages.
 
 Source of the file formats: the Linux kernel's Documentation/filesystems/proc.rst and numa_maps(5) in proc(5).
 """
@@ -53,7 +53,7 @@ def probe() -> dict[str, object]:
 
 
 def _new_block_is_huge(unasked: bool) -> bool:
-    """Whether half or more of a new block is in huge pages when it is written to; False where torch is not loaded.
+    """Return whether half or more of a new block is in huge pages after a write; False if torch is not loaded.
 
     Unless ``unasked``, the kernel must have been asked for them there (madvise): the mode of the system does not count.
     """
@@ -72,7 +72,7 @@ def huge_share(smaps: str, address: int) -> float:
 
 
 def advised(smaps: str, address: int) -> bool:
-    """Whether the mapping at ``address`` has the flag ``hg`` (kernel documentation, filesystems/proc, VmFlags)."""
+    """Return whether the mapping at ``address`` has the flag ``hg`` (kernel's filesystems/proc, VmFlags)."""
     flags = re.search(r"^VmFlags: (.*)$", mapping_at(smaps, address), re.MULTILINE)
     return flags is not None and "hg" in flags[1].split()
 

@@ -1,4 +1,4 @@
-"""What NCCL chose, from its own log: it tells nobody else.
+"""Read what NCCL chose from its own log: it tells nobody else.
 
 It writes one where NCCL_DEBUG is INFO and NCCL_DEBUG_FILE names a file that each process has for itself. The lines are
 those of the NCCL user guide, "Logging", and of its source; only some of them are there with fewer NCCL_DEBUG_SUBSYS.
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
 
-from envkit.worker.initial_environment import own
+from envkit.worker.initial_environment import started_variables
 
 LEVELS = ("INFO", "TRACE")
 # It is written while training goes on, one line for each call at worst.
@@ -61,7 +61,7 @@ def probe() -> dict[str, object]:
 
     NCCL reads its variables when the first communicator is made, until when the program may change them.
     """
-    logs = [log for variables in (os.environ, own()) if (log := _log(variables)) is not None]
+    logs = [log for variables in (os.environ, started_variables()) if (log := _log(variables)) is not None]
     path = next((log for log in logs if log.is_file()), None)
     if path is None:
         return {"log": "not written"} if logs else {}

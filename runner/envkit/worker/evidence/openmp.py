@@ -125,18 +125,18 @@ def variables_read(library: str) -> dict[str, str]:
     is imported, unless something else has loaded it before. The others read them when they are first needed. Raises
     Unread where the program has changed some of them, and nobody knows which values were read.
     """
-    started = initial_environment.own()
+    started = initial_environment.started_variables()
     changed = {name: values for name, values in initial_environment.changed().items() if name.startswith(READ_HERE)}
     waits = replaces_others(library)  # until it is first needed
     if not changed or (not waits and _is_preloaded(library, started)):
         return started
-    known = all("at_torch" in values for values in changed.values())
+    at_import = all("at_torch" in values for values in changed.values())
     was_mapped = any(path in initial_environment.MAPPED_BEFORE_TORCH for path in (library, os.path.realpath(library)))
-    if known and not waits and not was_mapped:
+    if at_import and not waits and not was_mapped:
         return _with(started, {name: values["at_torch"] for name, values in changed.items()})
-    if known and waits and all(values["at_torch"] == values["now"] for values in changed.values()):
+    if at_import and waits and all(values["at_torch"] == values["now"] for values in changed.values()):
         return _with(started, {name: values["now"] for name, values in changed.items()})
-    if known and was_mapped and all(values["at_torch"] == started.get(name) for name, values in changed.items()):
+    if at_import and was_mapped and all(values["at_torch"] == started.get(name) for name, values in changed.items()):
         return started
     raise Unread(VariablesChanged(tuple(changed)))
 

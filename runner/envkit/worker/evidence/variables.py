@@ -23,7 +23,7 @@ def probe() -> dict[str, object]:
     are others that ENVKIT_NAMES asks for; None is one that is not set. ``changed`` are those that can change the
     outcome and that the program itself has changed since (``initial_environment.changed``).
     """
-    started = initial_environment.own()
+    started = initial_environment.started_variables()
     mapped = {os.path.realpath(path) for path in mapped_files()}
     entries = preloaded(started.get("LD_PRELOAD", ""))
     requested = started.get("ENVKIT_NAMES", "").split()

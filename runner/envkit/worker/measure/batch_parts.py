@@ -39,8 +39,8 @@ class Batches:
         """Return the seconds of the last ``steps`` batches by part; None if the parts of none are known."""
         if not self.seconds:
             return None
-        parts = {part: [round(of_batch.get(part, 0.0), 7) for of_batch in self.seconds[-steps:]] for part in PARTS}
-        return {"workers": self.workers, "parts": parts}
+        by_part = {part: [round(of_batch.get(part, 0.0), 7) for of_batch in self.seconds[-steps:]] for part in PARTS}
+        return {"workers": self.workers, "parts": by_part}
 
 
 @contextlib.contextmanager

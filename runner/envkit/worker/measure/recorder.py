@@ -1,4 +1,4 @@
-"""Whose time it is: a clock that is marked whenever one phase ends and another begins."""
+"""Measure phases by a clock that is marked whenever one phase ends and another begins."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def joined(stretches: Sequence[Stretch]) -> Stretch:
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(sum(known), 6) if len(known) == len(values) else None
+    measured = [value for value in values if value is not None]
+    return round(sum(measured), 6) if len(measured) == len(values) else None
 
 
 def _joined_gpu(stretches: Sequence[Stretch]) -> GpuUse | None:

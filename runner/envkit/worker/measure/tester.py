@@ -65,9 +65,9 @@ class Tester:
         """The weights, as they are now."""
         for tensor in _state(training):
             # the tensor's own memory: a copy would be one more block to free
-            left = tensor.contiguous().view(-1).numpy().data.cast("B")
-            while left:
-                left = left[os.write(self._weights, left) :]
+            unsent = tensor.contiguous().view(-1).numpy().data.cast("B")
+            while unsent:
+                unsent = unsent[os.write(self._weights, unsent) :]
 
     def end(self) -> None:
         os.kill(self._pid, signal.SIGKILL)

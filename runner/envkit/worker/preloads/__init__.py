@@ -97,8 +97,8 @@ def elf(name: str, library: Library) -> bytes:
         "<HHIQQQIHHHHHH", shared, amd64, 1, 0, HEADER, 0, 0, HEADER, PROGRAM_HEADER, len(headers), 0, 0, 0
     )
     page = bytearray(PAGE)
-    parts = ((0, header + b"".join(headers)), (hash_at, hashes), (symbols_at, symbols))
-    for at, part in (*parts, (strings_at, strings), (code_at, library.code)):
+    sections = ((0, header + b"".join(headers)), (hash_at, hashes), (symbols_at, symbols))
+    for at, part in (*sections, (strings_at, strings), (code_at, library.code)):
         page[at : at + len(part)] = part
     return bytes(page) + dynamic
 

@@ -1,1 +1,1 @@
-"""What runs a user's training command, reads its output, and looks at the process."""
+"""Run a user's training command, read its output, and look at the process."""

@@ -62,7 +62,7 @@ class Source:
             self.problem = problem
 
     @property
-    def found(self) -> int:
+    def matches(self) -> int:
         """How many lines hold what is looked for."""
         if self.readings is not None and self.readings.matches:
             return self.readings.matches
@@ -94,7 +94,7 @@ class Sources:
         self._lines = 0
 
     @classmethod
-    def asked(cls, metric: str | None, unit: str, left_out: int, losses: str | None) -> Sources:
+    def of_metrics(cls, metric: str | None, unit: str, left_out: int, losses: str | None) -> Sources:
         """Return what reads lines by a metric of step times in ``unit`` and one of ``losses``, or by neither."""
         times = parse(metric, unit) if metric is not None else None
         return cls(times, left_out, parse_losses(losses) if losses is not None else None)
@@ -114,7 +114,7 @@ class Sources:
         line = cleaned(line)
         self._lines += 1
         self._all.take(line, at_s, self._lines)
-        mark = next((found for one in (*CERTAIN, *POSSIBLE) if (found := one.match(line))), None)
+        mark = next((match for expression in (*CERTAIN, *POSSIBLE) if (match := expression.match(line))), None)
         if mark is None and self._all.problem is not None and not self._ranks:
             raise self._all.problem
         if mark is None:
@@ -139,12 +139,12 @@ class Sources:
     def _of_launcher(self, processes: int) -> Sequence[Source]:
         """Return the ranks that print steps, the lowest first; none if no launcher wrote the marks."""
         kinds: dict[str, dict[int, Source]] = {}
-        for (kind, number), one in self._ranks.items():
-            if one.found:
-                kinds.setdefault(kind, {})[number] = one
+        for (kind, number), source in self._ranks.items():
+            if source.matches:
+                kinds.setdefault(kind, {})[number] = source
         for by_number in kinds.values():
-            ranks = [one for _, one in sorted(by_number.items())]
-            is_certain = any(one.match(ranks[0].mark + " ") for one in CERTAIN)
+            ranks = [source for _, source in sorted(by_number.items())]
+            is_certain = any(expression.match(ranks[0].mark + " ") for expression in CERTAIN)
             if not is_certain and not (len(ranks) > 1 and max(by_number) < processes):
                 continue
             if all(_side_by_side(ranks[0], other) for other in ranks[1:]):
@@ -152,9 +152,9 @@ class Sources:
         return ()
 
 
-def _side_by_side(one: Source, other: Source) -> bool:
+def _side_by_side(first_rank: Source, other: Source) -> bool:
     """Return whether two printed during the same time, as ranks do, and not one after the other, as epochs do."""
-    return one.first < other.last and other.first < one.last
+    return first_rank.first < other.last and other.first < first_rank.last
 
 
 def remarks(source: Source, ranks: int, begun_s: float, processes: int) -> dict[str, object]:

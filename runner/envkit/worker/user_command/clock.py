@@ -68,11 +68,11 @@ def check(readings: Readings, begun_s: float, processes: int) -> dict[str, objec
     readings and the time in which they came, in seconds; ``readings_rounding`` the share that their last digits stand
     for (``envkit.bench.events``). Raises NotMeasured for numbers that can't be step times in the metric's unit.
     """
-    found = [reading for reading in readings.steps if reading.raw > 0]
-    if readings.metric.is_clock or not found:
+    timed = [reading for reading in readings.steps if reading.raw > 0]
+    if readings.metric.is_clock or not timed:
         return {}
-    cover = _cover(readings, found, begun_s, processes)
-    rounding = sum(one.digit * one.seconds for one in found) / sum(one.seconds for one in found)
+    cover = _cover(readings, timed, begun_s, processes)
+    rounding = sum(reading.digit * reading.seconds for reading in timed) / sum(reading.seconds for reading in timed)
     return {
         **({"readings_cover": cover} if cover is not None else {}),
         **({"readings_rounding": round(rounding, 4)} if rounding > COARSE else {}),
@@ -80,32 +80,32 @@ def check(readings: Readings, begun_s: float, processes: int) -> dict[str, objec
 
 
 def _cover(
-    readings: Readings, found: Sequence[Reading], begun_s: float, processes: int
+    readings: Readings, timed: Sequence[Reading], begun_s: float, processes: int
 ) -> dict[str, float | str] | None:
     """Return the sums of readings and of time if they are far apart, and the unit that ``fits`` better."""
     metric = readings.metric
-    count, total = len(found), sum(reading.seconds for reading in found)
-    elapsed = found[-1].at_s - begun_s
+    count, total = len(timed), sum(reading.seconds for reading in timed)
+    elapsed = timed[-1].at_s - begun_s
     at_most = elapsed * max(1, processes) * sum(1 / number for number in range(1, count + 1))
-    is_declared = all(reading.unit is not None and reading.unit.item is not None for reading in found)
+    is_declared = all(reading.unit is not None and reading.unit.item is not None for reading in timed)
     if not is_declared:
-        if clock := _clock(found):
+        if clock := _clock(timed):
             raise NotMeasured(clock(count, metric.text))
         if total > at_most:
-            raise _impossible(metric, found, count, total, elapsed)
-        _require_room(metric, found, readings.left_out, processes)
-        _require_direction(metric, found)
-    whole = {"sum_s": round(total, 6), "elapsed_s": round(elapsed, 6)}
+            raise _impossible(metric, timed, count, total, elapsed)
+        _require_room(metric, timed, readings.left_out, processes)
+        _require_direction(metric, timed)
+    sums_apart = {"sum_s": round(total, 6), "elapsed_s": round(elapsed, 6)}
     if total > at_most:
-        return {**whole, "fits": ""}
-    counts_steps = is_declared and all(reading.unit is not None and reading.unit.item in STEPS for reading in found)
+        return {**sums_apart, "fits": ""}
+    counts_steps = is_declared and all(reading.unit is not None and reading.unit.item in STEPS for reading in timed)
     if count < FEWEST_FOR_LITTLE or (metric.unit in RATES and not counts_steps) or total >= LITTLE * elapsed:
         return None
-    between = _span(found)
-    if sum(reading.seconds for reading in found[1:]) >= LITTLE * between > 0:
+    between = _span(timed)
+    if sum(reading.seconds for reading in timed[1:]) >= LITTLE * between > 0:
         return None
-    times = [] if is_declared else [unit for unit in _explaining(found, metric.unit) if unit not in RATES]
-    return {**whole, "fits": times[0] if times else ""}
+    times = [] if is_declared else [unit for unit in _explaining(timed, metric.unit) if unit not in RATES]
+    return {**sums_apart, "fits": times[0] if times else ""}
 
 
 def _impossible(metric: Metric, readings: Sequence[Reading], count: int, total: float, elapsed: float) -> NotMeasured:
@@ -125,7 +125,7 @@ def _span(readings: Sequence[Reading]) -> float:
     span = sum(intervals)
     if span <= 0 or len(intervals) < 2:
         return 0.0
-    together = sum(one < TOGETHER * span / len(intervals) for one in intervals)
+    together = sum(interval < TOGETHER * span / len(intervals) for interval in intervals)
     return span if together <= MOST_TOGETHER * len(intervals) else 0.0
 
 
@@ -140,12 +140,12 @@ def _direction(readings: Sequence[Reading]) -> float:
     return here if all(-other * math.copysign(1, here) < 0.8 * abs(here) for other in beside) else 0.0
 
 
-def _correlation(left: Sequence[float], right: Sequence[float]) -> float:
+def _correlation(first_values: Sequence[float], right: Sequence[float]) -> float:
     """Return Spearman's rank correlation; 0 where one side is constant."""
-    one, other = _ranks(left), _ranks(right)
-    mean = (len(one) - 1) / 2
-    both = sum((a - mean) * (b - mean) for a, b in zip(one, other))
-    spread = math.sqrt(sum((a - mean) ** 2 for a in one) * sum((b - mean) ** 2 for b in other))
+    first_ranks, other = _ranks(first_values), _ranks(right)
+    mean = (len(first_ranks) - 1) / 2
+    both = sum((a - mean) * (b - mean) for a, b in zip(first_ranks, other))
+    spread = math.sqrt(sum((a - mean) ** 2 for a in first_ranks) * sum((b - mean) ** 2 for b in other))
     return both / spread if spread else 0.0
 
 
@@ -165,7 +165,7 @@ def _require_direction(metric: Metric, readings: Sequence[Reading]) -> None:
         return
     if (direction > 0) != (metric.unit in RATES):
         return
-    logs = [(math.log(one.raw), math.log(gap)) for one, gap in zip(readings[1:], intervals)]
+    logs = [(math.log(reading.raw), math.log(gap)) for reading, gap in zip(readings[1:], intervals)]
     as_rate, as_time = _spread([x + gap for x, gap in logs]), _spread([x - gap for x, gap in logs])
     if direction < 0 and 2 * as_rate < as_time:
         raise NotMeasured(RatesReadAsTimes(len(readings), metric.text))
@@ -239,7 +239,7 @@ def _explaining(readings: Sequence[Reading], but: str) -> list[str]:
         return []
     raw = [reading.raw for reading in readings[1:]]
     sums = {
-        unit: sum(SECONDS[unit] / one if unit in RATES else one * SECONDS[unit] for one in raw)
+        unit: sum(SECONDS[unit] / value if unit in RATES else value * SECONDS[unit] for value in raw)
         for unit in SECONDS
         if unit not in (but, PER_MINUTE)
     }

@@ -53,7 +53,7 @@ from envkit.worker.user_command import by_rank, files, other_process, second_ope
 from envkit.worker.user_command.by_rank import Source, Sources
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.metric import NotMeasured, shown
-from envkit.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, chosen, observed
+from envkit.worker.user_command.optimizer_steps import POLL_S, StepRequest, Watch, chosen, observed
 
 HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
 READ_BYTES = 2**16
@@ -120,7 +120,7 @@ class _Watched:
 def attempt(work: RunCommand) -> dict[str, object]:
     """Return the sample, or the ``problem``. Ends the process if a signal stops it."""
     user_command = work.command
-    asked = Asked.of(work)
+    request = StepRequest.of(work)
     try:
         with _place(user_command) as place:
             sample = command(
@@ -130,7 +130,7 @@ def attempt(work: RunCommand) -> dict[str, object]:
                 user_command.unit,
                 work.warmup,
                 user_command.loss_metric,
-                asked,
+                request,
             )
             return {**sample, **({"writes": writes} if (writes := place.writes()) else {})}
     except (Failed, NotMeasured) as problem:
@@ -166,22 +166,22 @@ def command(
     unit: str,
     warmup_lines: int,
     loss_metric: str | None,
-    asked: Asked | None = None,
+    request: StepRequest | None = None,
 ) -> dict[str, object]:
     """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed or NotMeasured.
 
-    Without a ``metric`` (``envkit.worker.user_command.metric``) the whole command is one step; with ``asked`` the steps
-    are those of its optimizer. The first ``warmup_lines`` are not among those that count, nor are their losses, which
-    ``loss_metric`` reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start.
+    Without a ``metric`` (``envkit.worker.user_command.metric``) the whole command is one step; with ``request`` steps
+    are those of its optimizer. The first ``warmup_lines`` do not count, nor do their losses, which ``loss_metric``
+    reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start.
     """
     cpus = os.sched_getaffinity(0)
-    sources = Sources.asked(metric, unit, warmup_lines, loss_metric)
+    sources = Sources.of_metrics(metric, unit, warmup_lines, loss_metric)
     named = files.named(argv, Path(folder))
     with scratch.folder("envkit-evidence") as evidence_folder:
         before, memory = counters(cpus), cgroup.memory_counters()
-        watch = Watch(asked, evidence_folder) if asked is not None and asked.seconds else None
-        lookout = Lookout(evidence_folder, argv, asked)
-        watched, status = _run(argv, folder, str(evidence_folder), sources, asked, watch, lookout)
+        watch = Watch(request, evidence_folder) if request is not None and request.seconds else None
+        lookout = Lookout(evidence_folder, argv, request)
+        watched, status = _run(argv, folder, str(evidence_folder), sources, request, watch, lookout)
         usage = increase(before, counters(cpus))
         main, others = _evidence(evidence_folder, watched, lookout.reason)
         # last, so that they are in the part of the output that is kept
@@ -192,10 +192,10 @@ def command(
         # what a program takes to say what it ran with is no training
         testimony_s = main["seconds"]
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
-        timed = chosen(asked, evidence_folder, main, watch, seconds, lookout.reason) if asked is not None else None
+        timed = chosen(request, evidence_folder, main, watch, seconds, lookout.reason) if request is not None else None
     source, ranks = sources.chosen(len(others) + 1)
     warmup, steps, values = _taken(timed, source, warmup_lines, seconds)
-    if asked is not None and asked.least_s:
+    if request is not None and request.least_s:
         values = []  # as many as the pace allowed, which are not those of other runs
     remarks = by_rank.remarks(source, ranks, watched.begun_s, len(others) + 1)
     return {
@@ -209,7 +209,7 @@ def command(
         "cpu_s": _cpu_s(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {
-            "command": _digest([list(argv), *((metric, unit, warmup_lines) if asked is None else ("optimizer",))]),
+            "command": _digest([list(argv), *((metric, unit, warmup_lines) if request is None else ("optimizer",))]),
             **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
         },
         "evidence": main["evidence"],
@@ -249,7 +249,7 @@ def _run(
     folder: str,
     evidence_folder: str,
     sources: Sources,
-    asked: Asked | None,
+    request: StepRequest | None,
     watch: Watch | None,
     lookout: Lookout,
 ) -> tuple[_Watched, int]:
@@ -263,7 +263,7 @@ def _run(
         "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
         "ENVKIT_EVIDENCE": evidence_folder,
         **noted(os.environ),
-        **({"ENVKIT_STEPS": asked.variable} if asked is not None else {}),
+        **({"ENVKIT_STEPS": request.variable} if request is not None else {}),
     }
     watched = _Watched(sources, time.perf_counter())
     try:
@@ -386,7 +386,7 @@ def _ended(status: int, last_line: str, ran_out: Message | None, evidence: Path)
     )
     if status not in second_openmp.ABORTED:
         return ended
-    return second_openmp.found(evidence, os.environ.get(PRELOAD, ""), ended) or ended
+    return second_openmp.second_runtime(evidence, os.environ.get(PRELOAD, ""), ended) or ended
 
 
 def _not_started(program: str, folder: str, error: OSError) -> Message:

@@ -26,12 +26,12 @@ def named(argv: Sequence[str], folder: Path) -> dict[str, Content]:
             module = word.replace(".", "/")
             names += [f"{module}.py", f"{module}/__main__.py"]
         names += [word, word.partition("=")[2]]
-    found = {}
+    contents = {}
     for name in dict.fromkeys(names):
         content = _content(folder / name) if name else None
         if content is not None:
-            found[name] = content
-    return found
+            contents[name] = content
+    return contents
 
 
 def unchanged(before: Mapping[str, Content], argv: Sequence[str], folder: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from envkit.worker.messages.hook import WithoutHook
 from envkit.worker.messages.user_command import StepsHidden
 from envkit.worker.user_command import lost_hook, process_tree
 from envkit.worker.user_command.metric import NotMeasured
-from envkit.worker.user_command.optimizer_steps import Asked, require_first_step
+from envkit.worker.user_command.optimizer_steps import StepRequest, require_first_step
 
 # How often processes are looked at until an optimizer has stepped, in seconds.
 LOOK_S = 0.5
@@ -24,14 +24,14 @@ LOST_S, LOST_CPU_S, LONG_S = 3.0, 2.5, 15.0
 class Lookout:
     """Remember why a process of this one's child has no hook (``reason``), from the looks that are taken.
 
-    ``argv`` is the child's command line. If steps are ``asked`` for, a training that can't be timed is reported at
+    ``argv`` is the child's command line. With a ``step_request``, a training that can't be timed is reported at
     once: launchers, loaders of data and short helpers are none.
     """
 
-    def __init__(self, folder: Path, argv: Sequence[str], asked: Asked | None) -> None:
+    def __init__(self, folder: Path, argv: Sequence[str], step_request: StepRequest | None) -> None:
         self._folder, self._command = folder, " ".join(argv)
-        self._asked, self._begun_s = asked, time.perf_counter()
-        self.is_waiting = asked is not None
+        self._asked, self._begun_s = step_request, time.perf_counter()
+        self.is_waiting = step_request is not None
         self.reason: WithoutHook | None = None
         self._next_s = 0.0
         self._lost: dict[int, tuple[float, process_tree.Look, bool]] = {}  # since when, and whether it runs a few words
@@ -57,9 +57,9 @@ class Lookout:
 
     def look(self) -> process_tree.Look:
         """Look at all processes below this one now."""
-        seen = process_tree.look(os.getpid())
-        found = {}
-        for pid in sorted(seen.processes.keys() - {os.getpid()}):
+        snapshot = process_tree.look(os.getpid())
+        lost = {}
+        for pid in sorted(snapshot.processes.keys() - {os.getpid()}):
             try:
                 lines = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape").splitlines()
                 mapped = [columns[5] for line in lines if len(columns := line.split(maxsplit=5)) == 6]
@@ -71,12 +71,12 @@ class Lookout:
                 continue  # it has ended, or is another user's
             if not block and not argv[0]:
                 continue  # it is about to end
-            given = started_with(block.decode(errors="surrogateescape"))
-            found[pid] = self._lost.get(pid, (seen.at_s, seen, "-c" in argv))
+            variables = started_with(block.decode(errors="surrogateescape"))
+            lost[pid] = self._lost.get(pid, (snapshot.at_s, snapshot, "-c" in argv))
             if pid not in self._lost:
-                self.reason = lost_hook.why(pid, argv, given, self._starter(pid))
-        self._lost = found
-        return seen
+                self.reason = lost_hook.why(pid, argv, variables, self._starter(pid))
+        self._lost = lost
+        return snapshot
 
     def _starter(self, pid: int) -> str:
         """The command line of the process that started it; the command's own where that is this worker."""
@@ -89,7 +89,7 @@ class Lookout:
             return self._command
 
     def _trains_most(self, before: process_tree.Look, after: process_tree.Look) -> bool:
-        """Whether those without the hook used more CPU time than those that have imported torch with it."""
+        """Return whether those without the hook used more CPU time than those that have imported torch with it."""
         hooked = {int(path.stem) for path in self._folder.glob("*.torch") if path.stem.isdigit()}
         with_hook = _cpu_s(hooked, before.processes, after.processes)
         return not hooked or _cpu_s(self._lost, before.processes, after.processes) > with_hook

@@ -23,7 +23,7 @@ def parse_losses(text: str) -> Metric:
     """Raises MetricError for what is neither a regular expression with one group nor a path."""
     if not text:
         raise MetricError(EmptyLossMetric())
-    metric = parse(text, what=LOSS)
+    metric = parse(text, quantity=LOSS)
     if metric.is_clock:
         raise MetricError(NoLossGroup())
     return metric
@@ -45,12 +45,12 @@ class Losses:
             return
         self._lines += 1
         self._last_line = line.lstrip()
-        found = self.metric.find(line)
-        if found is None:
+        text = self.metric.find(line)
+        if text is None:
             return
-        value = number(found)
+        value = number(text)
         if value is None:
-            raise unreadable(LOSS, found, self._last_line)
+            raise unreadable(LOSS, text, self._last_line)
         self.values.append(value)
 
     def beside(self, times: Readings | None, warmup: int, steps: int) -> list[float]:
@@ -63,15 +63,15 @@ class Losses:
             raise NotMeasured(self._none())
         # the line that starts the clock ends a step too, whose time nobody knows
         before = warmup + (1 if times is not None and times.metric.is_clock else 0)
-        found, wanted = len(self.values), before + steps
+        count, wanted = len(self.values), before + steps
         if times is None or wanted == 1:
             return self.values
-        if found != wanted:
-            raise NotMeasured(LossesUnlikeSteps(found, wanted, r"(\S+)" if found < wanted else None))
+        if count != wanted:
+            raise NotMeasured(LossesUnlikeSteps(count, wanted, r"(\S+)" if count < wanted else None))
         return self.values[before:]
 
     def of_optimizer(self, warmup: int, steps: int) -> list[float]:
-        """Those of an optimizer's ``steps`` that count, after ``warmup``, where there is one for each step; else all.
+        """Return the losses of an optimizer's ``steps`` after ``warmup`` if each step has one; else all.
 
         A log need not have a line for each step, as where only every tenth is printed. Raises NotMeasured where there
         are none.

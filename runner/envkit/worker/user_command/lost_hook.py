@@ -38,25 +38,25 @@ def is_lost(pid: int, mapped: Sequence[str] | frozenset[str], folder: Path) -> b
     return uses_torch and not any(Path(folder, f"{number}.started").exists() for number in _numbers(pid))
 
 
-def why(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: str) -> WithoutHook:
+def why(pid: int, argv: Sequence[str], variables: Mapping[str, str], starter: str) -> WithoutHook:
     """Return why the process has no hook, and what mends that. It may just have ended.
 
-    ``given`` are the variables that it was started with, and ``starter`` is the command line of what started it.
+    ``variables`` are those that it was started with, and ``starter`` is the command line of what started it.
     """
-    return WithoutHook(pid, _shown(" ".join(argv)), _reason(pid, argv, given, _shown(starter)))
+    return WithoutHook(pid, _shown(" ".join(argv)), _reason(pid, argv, variables, _shown(starter)))
 
 
-def _reason(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: str) -> Message:
+def _reason(pid: int, argv: Sequence[str], variables: Mapping[str, str], starter: str) -> Message:
     """Return the reason: the interpreter, its variables or, if these are right, the files."""
-    path = given.get("PYTHONPATH")
+    path = variables.get("PYTHONPATH")
     entries = path.split(os.pathsep) if path else []
     hook = next((entry for entry in entries if entry.rstrip("/").endswith(HOOK_FOLDER)), None)
-    found = _interpreter(_program(pid, argv), argv)
-    if found is None and (hook is None or "ENVKIT_EVIDENCE" not in given):
-        found = _variables(path, hook, "ENVKIT_EVIDENCE" in given, starter)
-    if found is None and hook is not None:
-        found = _files(pid, hook, entries[: entries.index(hook)], starter)
-    return found or CauseUnknown(starter)
+    reason = _interpreter(_program(pid, argv), argv)
+    if reason is None and (hook is None or "ENVKIT_EVIDENCE" not in variables):
+        reason = _variables(path, hook, "ENVKIT_EVIDENCE" in variables, starter)
+    if reason is None and hook is not None:
+        reason = _files(pid, hook, entries[: entries.index(hook)], starter)
+    return reason or CauseUnknown(starter)
 
 
 def _interpreter(program: str, argv: Sequence[str]) -> Message | None:

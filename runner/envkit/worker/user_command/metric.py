@@ -92,7 +92,7 @@ class Metric:
 
     @property
     def is_clock(self) -> bool:
-        """Whether lines hold no number: the time between them counts."""
+        """Return whether lines hold no number: the time between them counts."""
         return self.expression is not None and self.expression.groups == 0
 
     def look(self, line: str) -> Found | None:
@@ -115,24 +115,24 @@ class Metric:
             return None
         begin, end = match.span(1)
         unit = units.behind(line, end)
-        found = Found(value, unit, begin, end)
-        return self._with_its_unit(found) if unit is None else found
+        reading = Found(value, unit, begin, end)
+        return self._with_its_unit(reading) if unit is None else reading
 
-    def _with_its_unit(self, found: Found) -> Found:
+    def _with_its_unit(self, reading: Found) -> Found:
         """Take the unit off the end of what was found, or the minutes out of ``1:05``, where the unit is ``auto``."""
-        if self.unit != AUTO or not isinstance(found.value, str):
-            return found
-        if (seconds := units.duration(found.value.strip())) is not None:
-            return replace(found, value=seconds, unit=units.parse("s"))
-        number = units.WITH_UNIT.fullmatch(found.value.strip())
-        return found if number is None else replace(found, value=number[1], unit=units.parse(number[2]))
+        if self.unit != AUTO or not isinstance(reading.value, str):
+            return reading
+        if (seconds := units.duration(reading.value.strip())) is not None:
+            return replace(reading, value=seconds, unit=units.parse("s"))
+        number = units.WITH_UNIT.fullmatch(reading.value.strip())
+        return reading if number is None else replace(reading, value=number[1], unit=units.parse(number[2]))
 
     def find(self, line: str) -> object:
         """Return text or a value of JSON in a line, or None for nothing. Raises NotMeasured for a part of a number."""
         if self.expression is not None:
             match = self.expression.search(line)
-            if match and not self.is_clock and match[1] and (whole := _with_comma(match)):
-                raise NotMeasured(DecimalComma(self.what, shown(whole), shown(line.lstrip()), pattern(self.what)))
+            if match and not self.is_clock and match[1] and (full_number := _with_comma(match)):
+                raise NotMeasured(DecimalComma(self.what, shown(full_number), shown(line.lstrip()), pattern(self.what)))
             if match and not self.is_clock and match[1] and _is_cut(match):
                 raise NotMeasured(NumberCut(self.what, self.text, shown(line.lstrip()), match[1]))
             return match and match.group(self.expression.groups)
@@ -150,24 +150,24 @@ class Metric:
         return value
 
 
-def parse(text: str, unit: str = "s", what: str = STEP_TIME) -> Metric:
-    """The metric of step times in ``unit``, or of ``what`` else numbers are.
+def parse(text: str, unit: str = "s", quantity: str = STEP_TIME) -> Metric:
+    """The metric of step times in ``unit``, or of ``quantity`` else numbers are.
 
     Raises MetricError for what is neither a regular expression with at most one group nor a path.
     """
     if text.startswith("$"):
-        return Metric(text, None, _path(text), unit, what)
+        return Metric(text, None, _path(text), unit, quantity)
     try:
         expression = re.compile(text)
     except re.error as error:
         raise MetricError(NotARegex(error.msg, error.pos + 1 if error.pos is not None else None)) from None
     if expression.groups > 1:
-        raise MetricError(ManyGroups(expression.groups, what))
+        raise MetricError(ManyGroups(expression.groups, quantity))
     if expression.search("") is not None:
         raise MetricError(MatchesEverything())
-    if what != STEP_TIME or not expression.groups:
-        return Metric(text, expression, (), unit, what)
-    return Metric(text, expression, (), unit, what, *_variant(text, unit))
+    if quantity != STEP_TIME or not expression.groups:
+        return Metric(text, expression, (), unit, quantity)
+    return Metric(text, expression, (), unit, quantity, *_variant(text, unit))
 
 
 def _variant(text: str, unit: str) -> tuple[Unit | None, re.Pattern[str] | None, bool]:
@@ -178,10 +178,10 @@ def _variant(text: str, unit: str) -> tuple[Unit | None, re.Pattern[str] | None,
     """
     text = re.sub(r"\\(.)", lambda escaped: "/" if escaped[1] == "/" else escaped[0], text)
     span = units.group(text)
-    found = units.written(text, span[1]) if span is not None else None
-    if span is None or found is None:
+    written = units.written(text, span[1]) if span is not None else None
+    if span is None or written is None:
         return None, None, False
-    begin, end, named = found
+    begin, end, named = written
     number = f"(?P<reading>{units.NUMBER}){text[span[1] : begin]}(?P<unit>{units.variants(named)})"
     before, after = (re.search(r"[^\W\d_]{2}", _plain(part)) is not None for part in (text[: span[0]], text[end:]))
     minutes = units.DURATION if named.item is None and before else r"(?!)"
@@ -198,17 +198,17 @@ def _plain(expression: str) -> str:
 
 
 def _path(text: str) -> tuple[str | int, ...]:
-    parts: list[str | int] = []
+    keys: list[str | int] = []
     at = 1
     while at < len(text):
         match = PART.match(text, at)
         if match is None:
             raise MetricError(NotAPath(at + 1, text[at:]))
-        parts.append(int(match[2]) if match[2] is not None else next(filter(None, (match[1], match[3], match[4]))))
+        keys.append(int(match[2]) if match[2] is not None else next(filter(None, (match[1], match[3], match[4]))))
         at = match.end()
-    if not parts:
+    if not keys:
         raise MetricError(PathWithoutKey())
-    return tuple(parts)
+    return tuple(keys)
 
 
 def unmatched(lines: tuple[int, str] | None) -> UnmatchedLines | None:
@@ -221,18 +221,18 @@ def _with_comma(match: re.Match[str]) -> str | None:
 
     1,234 is one of thousands, which ``_is_cut`` finds, and 1,2,3 are columns of a table.
     """
-    before, found, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
-    if not found.isdigit() or _is_cut(match):
+    before, digits, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
+    if not digits.isdigit() or _is_cut(match):
         return None
-    if match.end(1) == match.end() and (rest := COMMA_AFTER.match(after)) and before[-1:] not in (",", "."):
-        return found + rest[0]
+    if match.end(1) == match.end() and (fraction := COMMA_AFTER.match(after)) and before[-1:] not in (",", "."):
+        return digits + fraction[0]
     if match.start(1) == match.start() and (begin := COMMA_BEFORE.search(before)) and after[:1] not in (",", "."):
-        return begin[0] + found
+        return begin[0] + digits
     return None
 
 
 def _is_cut(match: re.Match[str]) -> bool:
-    """Whether the group has the beginning or the end of a number, and the expression nothing beside it."""
+    """Return whether the group has the beginning or the end of a number, and the expression nothing beside it."""
     before, number, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
     goes_on = GOES_ON.match(after) or (FEW_DIGITS.fullmatch(number) and THOUSANDS.match(after))
     if goes_on and match.end(1) == match.end() and number[-1:].isdigit():
@@ -260,19 +260,19 @@ def number(value: object) -> float | None:
         return None
 
 
-def unreadable(what: str, value: object, line: str, limit: float | None = None) -> NotMeasured:
+def unreadable(quantity: str, value: object, line: str, limit: float | None = None) -> NotMeasured:
     """Return the error for a ``value`` in a line, which is no number, or none above ``limit``."""
     if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
-        return NotMeasured(DecimalComma(what, shown(value), shown(line)))
-    if what == STEP_TIME and isinstance(value, str) and units.WITH_UNIT.fullmatch(value.strip()):
-        return NotMeasured(NumberWithUnit(what, shown(value), shown(line)))
+        return NotMeasured(DecimalComma(quantity, shown(value), shown(line)))
+    if quantity == STEP_TIME and isinstance(value, str) and units.WITH_UNIT.fullmatch(value.strip()):
+        return NotMeasured(NumberWithUnit(quantity, shown(value), shown(line)))
     text = json.dumps(value) if not isinstance(value, str) else repr(value)
-    return NotMeasured(NotANumber(what, shown(text), shown(line), pattern(what), limit))
+    return NotMeasured(NotANumber(quantity, shown(text), shown(line), pattern(quantity), limit))
 
 
-def pattern(what: str) -> str:
+def pattern(quantity: str) -> str:
     """Return the name of the metric that reads step times, or losses."""
-    return "metric" if what == STEP_TIME else "loss metric"
+    return "metric" if quantity == STEP_TIME else "loss metric"
 
 
 def shown(text: str) -> str:

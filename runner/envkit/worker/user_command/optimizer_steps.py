@@ -40,7 +40,7 @@ LEAST_BY_PACE = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class StepRequest:
     """After ``warmup`` steps so many ``steps`` count; 0 of them watches the command for ``seconds``.
 
     Times are in seconds. With ``least_s`` steps count until so much time has passed, or until the command ends. No step
@@ -55,12 +55,12 @@ class Asked:
     first_s: float = 0.0
 
     @staticmethod
-    def of(work: RunCommand) -> Asked | None:
+    def of(work: RunCommand) -> StepRequest | None:
         """Return the part of a request that concerns an optimizer, or None."""
         if work.steps:
-            return Asked(work.warmup, steps=work.steps, least_s=work.least_s, first_s=work.first_step_s)
+            return StepRequest(work.warmup, steps=work.steps, least_s=work.least_s, first_s=work.first_step_s)
         if work.watch_s:
-            return Asked(work.warmup, seconds=work.watch_s, limit_s=work.watch_limit_s)
+            return StepRequest(work.warmup, seconds=work.watch_s, limit_s=work.watch_limit_s)
         return None
 
     @property
@@ -71,26 +71,26 @@ class Asked:
         return f"steps:{self.warmup}:{self.steps}" + (f":{self.least_s:g}" if self.least_s else "")
 
 
-def require_first_step(asked: Asked, folder: Path, seconds: float) -> None:
+def require_first_step(step_request: StepRequest, folder: Path, seconds: float) -> None:
     """Raise NotMeasured if a command that has run for ``seconds`` without a step has had its time, or can't be timed.
 
     A command that is watched goes on.
     """
-    if not asked.steps:
+    if not step_request.steps:
         return
     problem = next((document["problem"] for document in documents(folder) if "problem" in document), None)
     if problem is not None:
         raise NotMeasured(OtherMeans(from_json(problem)))
-    if asked.first_s and seconds >= asked.first_s:
+    if step_request.first_s and seconds >= step_request.first_s:
         reason = NoSteps() if any(folder.glob("*.torch")) else NoTorchYet()
-        raise NotMeasured(SlowStart(reason, asked.first_s))
+        raise NotMeasured(SlowStart(reason, step_request.first_s))
 
 
 class Watch:
     """Says when a command that this process has started has been watched for long enough."""
 
-    def __init__(self, asked: Asked, folder: Path) -> None:
-        self._limit_s, self._folder = asked.limit_s, folder
+    def __init__(self, step_request: StepRequest, folder: Path) -> None:
+        self._limit_s, self._folder = step_request.limit_s, folder
         self._begun_s = self._next_s = time.perf_counter()
         self._complete_s: float | None = None
         self._before: process_tree.Look | None = None
@@ -131,7 +131,7 @@ def documents(folder: Path) -> list[left.StepsDocument]:
 
 
 def chosen(
-    asked: Asked,
+    step_request: StepRequest,
     folder: Path,
     main: Mapping[str, object],
     watch: Watch | None,
@@ -146,20 +146,20 @@ def chosen(
     all_steps = documents(folder)
     if not all_steps:
         nothing = _nothing(folder, watch, seconds, lost)
-        raise NotMeasured(OtherMeans(nothing) if asked.steps else nothing)
+        raise NotMeasured(OtherMeans(nothing) if step_request.steps else nothing)
     of_main = (steps for steps in all_steps if steps["pid"] == main.get("pid") and steps["complete"])
     steps = next(of_main, all_steps[0])
     if "problem" in steps:
         problem = from_json(steps["problem"])
-        raise NotMeasured(OtherMeans(problem) if asked.steps else problem)
+        raise NotMeasured(OtherMeans(problem) if step_request.steps else problem)
     count = len(steps["step_s"])
-    if asked.least_s:
+    if step_request.least_s:
         if count < LEAST_BY_PACE:
-            raise NotMeasured(FewStepsBeforeEnd(asked.warmup + count, asked.warmup + LEAST_BY_PACE))
+            raise NotMeasured(FewStepsBeforeEnd(step_request.warmup + count, step_request.warmup + LEAST_BY_PACE))
         return steps
-    if asked.steps and count < asked.steps:
-        raise NotMeasured(FewerStepsThanAsked(asked.warmup + asked.steps, asked.warmup))
-    if not asked.steps and count < LEAST:
+    if step_request.steps and count < step_request.steps:
+        raise NotMeasured(FewerStepsThanAsked(step_request.warmup + step_request.steps, step_request.warmup))
+    if not step_request.steps and count < LEAST:
         raise NotMeasured(TooShort(seconds, count))
     return steps
 

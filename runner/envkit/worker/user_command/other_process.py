@@ -59,8 +59,10 @@ def allocator(started: Mapping[str, str], files: Collection[str]) -> str | None:
     None for a program that has no C library mapped, as one that is linked statically.
     """
     first = [real for entry in preloaded(started.get("LD_PRELOAD", "")) if (real := os.path.realpath(entry)) in files]
-    known = [name for file in [*first, *sorted(files)] if (name := named_as(file, "allocator"))]
-    taken = next((name for name in known if LIBRARIES[name].files), known[0] if known else None)  # else glibc's
+    candidates = [name for file in [*first, *sorted(files)] if (name := named_as(file, "allocator"))]
+    taken = next(
+        (name for name in candidates if LIBRARIES[name].files), candidates[0] if candidates else None
+    )  # else glibc's
     return LIBRARIES[taken].shows[1] if taken else None
 
 

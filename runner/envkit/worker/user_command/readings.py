@@ -73,7 +73,7 @@ class Reading:
 
 
 class Readings:
-    """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
+    """Collect what a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
 
     Each of the first ``left_out`` readings may be 0, as bars print it before they know a rate.
     """
@@ -110,21 +110,23 @@ class Readings:
                     self.seconds.append(at_s - self._arrived)
                 self._arrived = at_s
             return
-        found = self.metric.look(line)
-        if found is None:
+        reading = self.metric.look(line)
+        if reading is None:
             self._keep_unmatched(line)
             return
-        raw = number(found.value)
+        raw = number(reading.value)
         may_be_0 = len(self.every) < self.left_out
-        if found.is_variant and raw == 0 and not may_be_0:
+        if reading.is_variant and raw == 0 and not may_be_0:
             self._add_unmatched(1, self.last_line)
             return
-        second = self._converted(found, raw, may_be_0)
-        shape = _shape(line, found.begin, _end_of(line, found)) if self.metric.expression is not None else ""
+        second = self._converted(reading, raw, may_be_0)
+        shape = _shape(line, reading.begin, _end_of(line, reading)) if self.metric.expression is not None else ""
         self.every.append(
-            Reading(second, raw or 0.0, _digit(found.value, raw or 0.0), at_s, shape, found.unit, found.is_variant)
+            Reading(
+                second, raw or 0.0, _digit(reading.value, raw or 0.0), at_s, shape, reading.unit, reading.is_variant
+            )
         )
-        if not found.is_variant:
+        if not reading.is_variant:
             self.seconds.append(second)
 
     def _count_step(self, text: str) -> None:
@@ -141,17 +143,17 @@ class Readings:
         usual, steps = Counter(self._steps.values()).most_common(1)[0]
         return usual if 2 <= usual <= most and len(self._steps) > 1 and steps >= SAME_COUNT * len(self._steps) else 1
 
-    def _converted(self, found: Found, raw: float | None, may_be_0: bool) -> float:
+    def _converted(self, reading: Found, raw: float | None, may_be_0: bool) -> float:
         """The seconds of a step. Raises NotMeasured."""
         if raw == 0 and may_be_0:
             return 0.0
         if raw is None or not math.isfinite(raw) or raw <= 0:
-            raise unreadable(STEP_TIME, found.value, self.last_line, 0)
-        if found.unit is not None:
-            return found.unit.convert(raw)
-        unit = "s" if found.is_variant else self.metric.unit  # of 1:05
+            raise unreadable(STEP_TIME, reading.value, self.last_line, 0)
+        if reading.unit is not None:
+            return reading.unit.convert(raw)
+        unit = "s" if reading.is_variant else self.metric.unit  # of 1:05
         if unit == AUTO:
-            raise NotMeasured(NoUnit(str(found.value), shown(self.last_line)))
+            raise NotMeasured(NoUnit(str(reading.value), shown(self.last_line)))
         return SECONDS[unit] / raw if unit in RATES else raw * SECONDS[unit]
 
     def _add_unmatched(self, lines: int, first: str) -> None:
@@ -162,31 +164,31 @@ class Readings:
         """Keep an unmatched line in mind if it may be a step's: one without a time, or with one in another unit."""
         if self.metric.expression is None:
             return
-        with_time = NO_TIME.sub(lambda found: "" if found[0] == "-" else "1", line)
+        with_time = NO_TIME.sub(lambda match: "" if match[0] == "-" else "1", line)
         if with_time != line and self.metric.expression.search(with_time) is not None:
             self._add_unmatched(1, self.last_line)
             return
         text = _NUMBER.sub("0", line)
-        if (seen := self._others.get(text)) is not None or len(self._others) < MOST_TEXTS:
-            count, first = seen or (0, line)
+        if (entry := self._others.get(text)) is not None or len(self._others) < MOST_TEXTS:
+            count, first = entry or (0, line)
             self._others[text] = count + 1, first
 
     def _times_elsewhere(self) -> dict[tuple[str, str], tuple[int, str]]:
         """Return how many unmatched lines have a time, and the first, by the line's shape and the time's unit."""
-        found: dict[tuple[str, str], tuple[int, str]] = {}
+        elsewhere: dict[tuple[str, str], tuple[int, str]] = {}
         for count, line in self._others.values():
             for match in units.TIMED.finditer(line):
                 key = _shape(line, *match.span()), match["unit"] or "1:05"
-                before, first = found.get(key, (0, line.lstrip()))
-                found[key] = before + count, first
-        return found
+                before, first = elsewhere.get(key, (0, line.lstrip()))
+                elsewhere[key] = before + count, first
+        return elsewhere
 
     def _require_all_units(self) -> None:
         """Raise NotMeasured if a line has a step's text and its time in a unit that the metric does not read."""
         read = Counter(reading.shape for reading in self.every)
-        known = {reading.unit.text if reading.unit is not None else "" for reading in self.every}
+        units_read = {reading.unit.text if reading.unit is not None else "" for reading in self.every}
         missed = {
-            key: count for key, count in self._times_elsewhere().items() if key[0] in read and key[1] not in known
+            key: count for key, count in self._times_elsewhere().items() if key[0] in read and key[1] not in units_read
         }
         if not missed:
             return
@@ -197,13 +199,13 @@ class Readings:
             return
         others = tuple(sorted({unit for _, unit in missed}))
         counts = (lines, lines + len(self.every))
-        raise NotMeasured(OtherUnits(*counts, others, self.metric.text, shown(line), self._mend(known, missed)))
+        raise NotMeasured(OtherUnits(*counts, others, self.metric.text, shown(line), self._mend(units_read, missed)))
 
-    def _mend(self, known: set[str], missed: Collection[tuple[str, str]]) -> str:
+    def _mend(self, units_read: set[str], missed: Collection[tuple[str, str]]) -> str:
         """Return a metric that reads lines with all of the units."""
         span = units.group(self.metric.text)
         before = self.metric.text[: span[0]] if span is not None else ""
-        behind = "|".join(sorted(map(re.escape, {*known, *(unit for _, unit in missed if unit != "1:05")} - {""})))
+        behind = "|".join(sorted(map(re.escape, {*units_read, *(unit for _, unit in missed if unit != "1:05")} - {""})))
         has_minutes = any(unit == "1:05" for _, unit in missed)
         digits, optional = ("[0-9.:]+", "?") if has_minutes else ("[0-9.]+", "")
         return rf"{before}({digits}) ?(?:{behind}){optional}"
@@ -225,44 +227,48 @@ class Readings:
     def _chosen(self) -> list[Reading]:
         """Return the readings that are steps. Raises NotMeasured if that can't be told."""
         others = [reading for reading in self.every if reading.is_variant]
-        own = [reading for reading in self.every if not reading.is_variant]
-        shapes = Counter(reading.shape for reading in own)
+        same_unit = [reading for reading in self.every if not reading.is_variant]
+        shapes = Counter(reading.shape for reading in same_unit)
         if not others:
-            return own
+            return same_unit
         is_bare = self.metric.written is not None and self.metric.written.item is None
-        if not own:
+        if not same_unit:
             is_clear = not is_bare or (self.metric.has_words and len({reading.shape for reading in others}) == 1)
             return others if is_clear else []
-        outer = self._about_several(own, [reading for reading in others if reading.shape in shapes])
+        outer = self._about_several(same_unit, [reading for reading in others if reading.shape in shapes])
         for reading in outer:
             self._add_unmatched(1, f"{reading.raw:g}{reading.unit.text if reading.unit else ''}")
         elsewhere = [reading for reading in others if reading.shape not in shapes]
-        if elsewhere and not self._of_one_bar(own, elsewhere, is_bare and len(shapes) <= 1 + MOST_OF_OTHERS * len(own)):
+        if elsewhere and not self._of_one_bar(
+            same_unit, elsewhere, is_bare and len(shapes) <= 1 + MOST_OF_OTHERS * len(same_unit)
+        ):
             outer = [*outer, *elsewhere]
         dropped = set(map(id, outer))
         return [reading for reading in self.every if id(reading) not in dropped]
 
-    def _about_several(self, own: Sequence[Reading], alike: Sequence[Reading]) -> list[Reading]:
+    def _about_several(self, same_unit: Sequence[Reading], alike: Sequence[Reading]) -> list[Reading]:
         """Return those of a few long times that contain several other readings, as the total at a training's end.
 
         Raises NotMeasured if they are many. Lines that came at one moment don't tell.
         """
-        usual = statistics.median(reading.seconds for reading in own)
-        found = []
+        usual = statistics.median(reading.seconds for reading in same_unit)
+        outer = []
         for reading in alike:
             since, until = (reading.at_s - share * reading.seconds for share in (0.9, 0.1))
             within = sum(since < other.at_s < until for other in self.every)
             if reading.seconds > OUTER_TIMES * usual and within >= OUTER_READINGS:
-                found.append(reading)
-        if len(found) > MOST_OF_OTHERS * len(self.every):
-            raise self._quite_another(found)
-        return found
+                outer.append(reading)
+        if len(outer) > MOST_OF_OTHERS * len(self.every):
+            raise self._quite_another(outer)
+        return outer
 
-    def _of_one_bar(self, own: Sequence[Reading], elsewhere: Sequence[Reading], is_told_by_text: bool) -> bool:
+    def _of_one_bar(self, same_unit: Sequence[Reading], elsewhere: Sequence[Reading], is_told_by_text: bool) -> bool:
         """Tell whether lines with another unit and another text are steps. Raises NotMeasured if that is not known."""
         if is_told_by_text:
             return False
-        apart = statistics.median(one.seconds for one in elsewhere) / statistics.median(one.seconds for one in own)
+        apart = statistics.median(reading.seconds for reading in elsewhere) / statistics.median(
+            reading.seconds for reading in same_unit
+        )
         if 1 / SAME_BAR <= apart <= SAME_BAR:
             return True
         if len(elsewhere) <= MOST_OF_OTHERS * len(self.every):
@@ -270,7 +276,7 @@ class Readings:
         raise self._quite_another(elsewhere)
 
     def _quite_another(self, lines: Sequence[Reading]) -> NotMeasured:
-        texts = tuple(sorted({one.unit.text for one in lines if one.unit is not None}))
+        texts = tuple(sorted({reading.unit.text for reading in lines if reading.unit is not None}))
         return NotMeasured(OtherLengths(len(lines), len(self.every), texts, self.metric.text))
 
     def split(self, warmup: int) -> tuple[list[float], list[float]]:
@@ -293,33 +299,33 @@ class Readings:
             raise NotMeasured(OutputHeldBack(metric))
         return seconds[:warmup], counted
 
-    def _require_enough(self, found: int, warmup: int) -> None:
-        """Raise NotMeasured if ``found`` readings are too few, or too few of the lines that may be steps'."""
+    def _require_enough(self, count: int, warmup: int) -> None:
+        """Raise NotMeasured if ``count`` readings are too few, or too few of the lines that may be steps'."""
         metric, alike = self.metric.text, unmatched(self.unmatched_lines)
-        if not found:
+        if not count:
             last = shown(self.last_line)
             if self._arrived is not None:
                 raise NotMeasured(OneMatch(metric, self.lines, last))
             raise NotMeasured(NoMatch("step", pattern(STEP_TIME), metric, self.lines, last, alike))
         least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
-        if found < warmup + least:
-            raise NotMeasured(FewReadings(found, metric, warmup + least, least, alike, warmup or None))
-        if alike is not None and alike.lines > MOST_OF_OTHERS * (alike.lines + found):
-            raise NotMeasured(StepsUnmatched(metric, found, alike))
+        if count < warmup + least:
+            raise NotMeasured(FewReadings(count, metric, warmup + least, least, alike, warmup or None))
+        if alike is not None and alike.lines > MOST_OF_OTHERS * (alike.lines + count):
+            raise NotMeasured(StepsUnmatched(metric, count, alike))
 
 
-def _digit(found: object, raw: float) -> float:
+def _digit(text: object, raw: float) -> float:
     """Return the share of a number that its last digit stands for; 0 if that is unknown, as of a JSON number."""
-    if not isinstance(found, str) or not raw or "e" in found.lower():
+    if not isinstance(text, str) or not raw or "e" in text.lower():
         return 0.0
-    return float(10.0 ** -len(found.strip().partition(".")[2]) / raw)
+    return float(10.0 ** -len(text.strip().partition(".")[2]) / raw)
 
 
-def _end_of(line: str, found: Found) -> int:
+def _end_of(line: str, reading: Found) -> int:
     """Return where a number's unit ends in a line."""
-    if found.is_variant or found.unit is None or not line[found.end :].lstrip().startswith(found.unit.text):
-        return found.end
-    return line.index(found.unit.text, found.end) + len(found.unit.text)
+    if reading.is_variant or reading.unit is None or not line[reading.end :].lstrip().startswith(reading.unit.text):
+        return reading.end
+    return line.index(reading.unit.text, reading.end) + len(reading.unit.text)
 
 
 def _shape(line: str, begin: int, end: int) -> str:

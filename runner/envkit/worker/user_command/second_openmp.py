@@ -26,7 +26,7 @@ ABORTED = (-signal.SIGABRT, 128 + signal.SIGABRT)
 BESIDE = ("", "lib", ".libs", "../*.libs", "../../*.libs", "../lib")
 
 
-def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpenMP | None:
+def second_runtime(folder: Path, preload: str, ended: Message | None = None) -> SecondOpenMP | None:
     """Return which runtime is preloaded and which a program loads besides; None if no process had two.
 
     ``folder`` has what the evidence hook left, ``preload`` is the value of LD_PRELOAD, and ``ended`` says how the
@@ -39,7 +39,7 @@ def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpe
         if Path(folder, f"{document['pid']}.json").exists():  # it lived to its end
             continue
         for path, where in reversed(document["libraries"]):
-            second = next((one for one in _runtimes(path) if not is_same(one, first)), None)
+            second = next((runtime for runtime in _runtimes(path) if not is_same(runtime, first)), None)
             if second is not None:
                 return SecondOpenMP(first, second, where, ended)
     return None
@@ -73,6 +73,6 @@ def _runtimes(path: str) -> Iterator[str]:
             yield from filter(is_alone, map(str, sorted(beside)))
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same(path: str, other: str) -> bool:
     """Return whether two paths lead to one file."""
-    return Path(one).resolve() == Path(other).resolve()
+    return Path(path).resolve() == Path(other).resolve()

@@ -102,9 +102,9 @@ def parse(text: str, item: str | None = None) -> Unit | None:
 
 def _scaled(word: str, item: str | None) -> tuple[float, str]:
     """Split ``kit`` into 1000 and ``it``."""
-    rest = word[1:]
-    if word[0] in PREFIXES and rest and word != item and (rest == item or rest.lower() in ITEMS):
-        return PREFIXES[word[0]], rest
+    base = word[1:]
+    if word[0] in PREFIXES and base and word != item and (base == item or base.lower() in ITEMS):
+        return PREFIXES[word[0]], base
     return 1.0, word
 
 

@@ -48,7 +48,7 @@ class TooLarge(Exception):
 
 @dataclass
 class Survey:
-    """What is in a folder, by paths relative to it. A file has its size (bytes) and the time it was written (ns)."""
+    """List what is in a folder, by relative paths. A file has its size (bytes) and the time it was written (ns)."""
 
     folders: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class Survey:
 
 def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
     """Look at what a copy of ``folder`` has, ``links`` linked. Raise TooLarge, or OSError if it can't be read."""
-    found, linked = Survey(), {os.path.normpath(one) for one in links}
+    inventory, linked = Survey(), {os.path.normpath(link) for link in links}
     waiting = [""]
-    while waiting and len(found.files) <= 10 * MOST_FILES:
+    while waiting and len(inventory.files) <= 10 * MOST_FILES:
         inner = waiting.pop()
         try:
             with os.scandir(folder / inner) as entries:
@@ -72,30 +72,32 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
         except PermissionError:
             if not inner:
                 raise
-            found.folders.remove(inner)  # the training can't read it either
+            inventory.folders.remove(inner)  # the training can't read it either
             continue
         if inner and any(entry.name == RECORD and _is_record(entry) for entry in listed):
-            found.folders.remove(inner)
+            inventory.folders.remove(inner)
             continue
         for entry in listed:
             if OWN.match(entry.name) and entry.is_dir():
                 continue
             name = os.path.join(inner, entry.name)  # noqa: PTH118 - a path of the survey
             if entry.is_symlink():
-                found.links[name] = _target(folder, name)
+                inventory.links[name] = _target(folder, name)
             elif name in linked or (entry.is_dir() and _is_only_read(entry)):
-                found.links[name] = entry.path
+                inventory.links[name] = entry.path
             elif entry.name == REPOSITORY:
-                found.repositories += [name] if entry.is_dir() else []  # a file would lead to a repository elsewhere
+                inventory.repositories += (
+                    [name] if entry.is_dir() else []
+                )  # a file would lead to a repository elsewhere
             elif entry.is_dir():
-                found.folders.append(name)
+                inventory.folders.append(name)
                 waiting.append(name)
             elif entry.is_file():
                 about = entry.stat()
-                found.files[name] = about.st_size, about.st_mtime_ns
-    if found.size > MOST_BYTES or len(found.files) > MOST_FILES:
-        raise TooLarge(found.size, len(found.files), _largest(found))
-    return found
+                inventory.files[name] = about.st_size, about.st_mtime_ns
+    if inventory.size > MOST_BYTES or len(inventory.files) > MOST_FILES:
+        raise TooLarge(inventory.size, len(inventory.files), _largest(inventory))
+    return inventory
 
 
 def shared(folder: Path, links: Sequence[str] = ()) -> list[str]:
@@ -103,7 +105,7 @@ def shared(folder: Path, links: Sequence[str] = ()) -> list[str]:
 
     Leave out virtual environments and hidden caches. Raise as ``survey``.
     """
-    named = {os.path.normpath(one) for one in links}
+    named = {os.path.normpath(link) for link in links}
     return [
         name for name, target in survey(folder, links).links.items()
         if name not in named and os.path.isabs(target) and os.access(target, os.W_OK)  # noqa: PTH117
@@ -137,11 +139,11 @@ def _target(folder: Path, name: str) -> str:
     return full
 
 
-def _largest(found: Survey) -> list[str]:
+def _largest(inventory: Survey) -> list[str]:
     """Return the names at the top of the folder with the most bytes or, if none is large, the most files."""
     sizes: dict[str, int] = {}
-    weighs = (lambda size: size) if found.size > MOST_BYTES else (lambda size: 1)
-    for name, (size, _) in found.files.items():
+    weighs = (lambda size: size) if inventory.size > MOST_BYTES else (lambda size: 1)
+    for name, (size, _) in inventory.files.items():
         top = Path(name).parts[0]
         sizes[top] = sizes.get(top, 0) + weighs(size)
     return sorted(sizes, key=lambda top: -sizes[top])[:EXAMPLES]
@@ -207,23 +209,23 @@ def in_place(folder: Path) -> Iterator[Place]:
 @contextlib.contextmanager
 def fresh(folder: Path, links: Sequence[str] = ()) -> Iterator[Place]:
     """Make a copy of ``folder``, and remove it at the end. Raise TooLarge, WorkerError or OSError."""
-    found = survey(folder, links)
-    with scratch.folder("envkit-copy", _room(folder, found.size)) as made:
+    inventory = survey(folder, links)
+    with scratch.folder("envkit-copy", _room(folder, inventory.size)) as made:
         path = made / (folder.name or "copy")
         path.mkdir(mode=0o700)
-        for name in found.folders:
+        for name in inventory.folders:
             (path / name).mkdir()
-        for name, target in found.links.items():
+        for name, target in inventory.links.items():
             (path / name).symlink_to(target)
-        for name in found.files:
+        for name in inventory.files:
             with contextlib.suppress(PermissionError):
                 shutil.copy2(folder / name, path / name)
-        for name in found.repositories:
+        for name in inventory.repositories:
             _borrow(folder / name, path / name)
-        for name in reversed(["", *found.folders]):
+        for name in reversed(["", *inventory.folders]):
             shutil.copystat(folder / name, path / name)
             (path / name).chmod(stat.S_IMODE((folder / name).stat().st_mode) | stat.S_IRWXU)
-        yield Place(path, folder, found)
+        yield Place(path, folder, inventory)
 
 
 def _borrow(repository: Path, copy: Path) -> None:

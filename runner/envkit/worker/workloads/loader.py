@@ -104,15 +104,15 @@ class Batches:
 
     def __iter__(self) -> Iterator[list[tuple[int, int]]]:
         place = 0
-        left: list[int] = []
+        unused: list[int] = []
         chance = random.Random(SEED)
         while True:
             batch: list[tuple[int, int]] = []
             while len(batch) < self._size:
-                if not left:
-                    left = list(range(PICTURES))
-                    chance.shuffle(left)
-                batch.append((left.pop(), place))
+                if not unused:
+                    unused = list(range(PICTURES))
+                    chance.shuffle(unused)
+                batch.append((unused.pop(), place))
                 place += 1
             yield batch
 

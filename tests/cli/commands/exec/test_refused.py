@@ -5,29 +5,6 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["baseline"], "exec: the command comes after --, for example: envkit exec baseline -- python train.py"),
-        (["baseline", "python", "x.py"], "for example: envkit exec baseline -- python x.py"),
-        (["baseline", "--"], "exec: there is no command after --"),
-        (["basline", "--", "true"], "no profile 'basline'"),
-        (["baseline", "--keep-env", "NOT_SET", "--", "true"], "--keep-env NOT_SET: it is not set in your environment"),
-        (["baseline", "--evidence", "no/x.json", "--", "true"], "--evidence no/x.json: there is no such folder"),
-        (
-            ["baseline", "--evidence", "x.json", "--no-check", "--", "true"],
-            "--evidence: --no-check collects no evidence",
-        ),
-        (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
-        (["baseline", "--memory", "4g", "--", "true"], "--memory has no effect on the engine local"),
-        (["baseline", "--gpus", "--", "true"], "--gpus is for a container; on this machine a command has its GPUs"),
-        (["baseline", "--python", "/no/python", "--", "true"], "--python /no/python: no such executable"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_runs(refused, arguments, said):
-    assert said in refused("exec", *arguments)
-
-
 def test_a_library_that_is_missing(refused, simulation, write_profile):
     profile = write_profile("mine", "preload: [mimalloc]\n")
     said = refused("exec", "--python", simulation.python, profile, "--", "true")
