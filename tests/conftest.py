@@ -78,6 +78,8 @@ SLOW = (
     "tests/report/test_multi_workload.py", "tests/stats/test_drift.py",
     "tests/stats/test_outlying.py::test_in_values_that_are_alike", "tests/stats/test_outlying.py::test_one_that_lies",
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
+    "tests/worker/evidence/test_compiler.py::test_settings_",
+    "tests/worker/evidence/test_malloc.py::test_this_pytorch_",
     "tests/worker/evidence_hook/test_compiled_steps.py",
     "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
     "tests/worker/user_command/test_lost_hook.py", "tests/worker/user_command/test_optimizer_steps_run.py",
