@@ -156,10 +156,10 @@ def test_one_cpu_or_a_quota_has_nothing_to_measure():
 
 @pytest.fixture
 def patiently():
-    """Measure CPUs until nothing disturbs that, at most five times."""
+    """Measure CPUs until nothing disturbs that, at most three times."""
 
     def run(cpus):
-        for _ in range(5):
+        for _ in range(3):
             measured = measure(cpus)
             if not isinstance(measured, CoresDisturbed):
                 break

@@ -153,6 +153,19 @@ def test_a_run_and_its_report(virtual, cli, instant, simulation, write_profile, 
     assert f"4 usable CPUs on 2 cores, measured {DAY}, KVM" in details
 
 
+@pytest.mark.parametrize(("kept", "status"), [(ONE_EACH, 0), (PAIRS, 2)])
+def test_a_run_goes_on_with_as_many_cores_as_it_began_with(
+    virtual, bench, cli, instant, simulation, run_folder, kept, status
+):
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine", "--budget", "50s").returncode == 1
+    simulation.worker("mine")
+    measured_cores.keep(kept)
+    resumed = cli("bench", "--resume", run_folder)
+    assert resumed.returncode == status, resumed
+    assert ("facts.physical_cores was 4 and is now 2" in resumed.stderr) == (status == 2)
+
+
 def test_a_report_whose_cores_were_not_measured(cli, tmp_path):
     events = records.run_events()
     assert "measured 2" not in cli("report", records.write(tmp_path / "run", events), "--details").stdout
