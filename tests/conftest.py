@@ -78,7 +78,8 @@ SLOW = (
     "tests/stats/test_outlying.py",
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
     "tests/worker/evidence_hook/test_compiled_steps.py",
-    "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
+    "tests/worker/evidence/test_math_libraries.py", "tests/worker/evidence/test_torch_build.py",
+    "tests/worker/measure/test_reference_kernel.py",
     "tests/worker/user_command/test_lost_hook.py", "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
