@@ -81,7 +81,8 @@ SLOW = (
     "tests/worker/evidence/test_compiler.py::test_settings_",
     "tests/worker/evidence/test_malloc.py::test_this_pytorch_",
     "tests/worker/evidence_hook/test_compiled_steps.py",
-    "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
+    "tests/worker/evidence/test_math_libraries.py", "tests/worker/evidence/test_torch_build.py",
+    "tests/worker/measure/test_reference_kernel.py",
     "tests/worker/user_command/test_lost_hook.py", "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
