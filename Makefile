@@ -136,7 +136,7 @@ first-run: dev  ## the README's first command on a fresh clone, alone and beside
 same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/results/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
-mutants: dev  ## which of 100 small mutants do the quick tests kill? (half an hour; writes docs/results/mutants.md)
+mutants: dev  ## which of 100 small mutants do the quick tests kill? (an hour; writes docs/results/mutants.md)
 	@$(VENV)/bin/python -m benchmarks.mutants $(ARGS)
 
 env-formats: dev  ## an example of every format of `envkit env`, with the image envkit-cpu (writes docs/results/env-formats.md)

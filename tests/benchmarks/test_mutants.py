@@ -180,7 +180,7 @@ def test_judges_unchanged_functions_again_wherever_they_are(copy, earlier, resul
 
 
 def test_the_page_has_each_survivor_with_its_explanation(benchmark_script, files, results_file, page_file):
-    results = Results(results_file, {"seed": 1})
+    results = Results(results_file, {"seed": mutants.SEED})
     survivor, killed = [one for one, _ in of(TOY)][:2]
     results.append("mutant", **survivor.to_json(), outcome=SURVIVED, tests=2, of=3, test=None, commit="c")
     results.append("mutant", **killed.to_json(), outcome=KILLED, test="tests/t.py::t", commit="c")
