@@ -15,17 +15,17 @@ PRIVATE = {
 MOST = {
     "advice": 1,
     "analysis": 113,
-    "bench": 40,
-    "checks": 41,
+    "bench": 45,
+    "checks": 44,
     "cli": 26,
     "cluster": 2,
     "common": 9,
     "engines": 4,
-    "profiles": 14,
+    "profiles": 15,
     "report": 150,
     "stats": 0,
     "tuning": 9,
-    "worker": 14,
+    "worker": 15,
 }
 
 

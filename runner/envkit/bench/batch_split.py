@@ -34,7 +34,7 @@ def shared() -> list[str]:
     return [name for name, workload in WORKLOADS.items() if workload.batch]
 
 
-def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> WithFix | None:
+def unshared(name: str, options: Options, ranks: int, nodes: int = 1) -> WithFix | None:
     """Return why ``ranks`` on each of ``nodes`` can't share the batches of the workload ``name``; None if they can."""
     every, workload = ranks * nodes, get(name)
     if every == 1 or workload.exchange:
@@ -43,7 +43,7 @@ def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> WithFix | N
         return WithFix(NotSharable(name), NameAnother(tuple(shared())))
     if every % workload.stages:
         return WithFix(StagesOfRanks(name, workload.stages), GiveMultiple(workload.stages))
-    batch = workload.batch * how.scale
+    batch = workload.batch * options.scale
     if batch % _pieces(name, every) == 0:
         return None
     possible = (count for count in range(nodes, batch + 1, nodes) if count > 1 and count % workload.stages == 0)
@@ -51,16 +51,16 @@ def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> WithFix | N
     return WithFix(UnevenBatch(name, batch, _items(name), every), GiveRanks(fitting) if fitting else GiveNodes())
 
 
-def ungrown(name: str, how: Options, ranks: int) -> Message | None:
+def ungrown(name: str, options: Options, ranks: int) -> Message | None:
     """Return why the batch of the workload ``name`` can't be ``ranks`` times as large; None if it can."""
     workload = get(name)
     if not workload.batch:
         return WithFix(NoGrowingBatch(name), NameAnother(tuple(shared())))
-    batch = workload.batch * how.scale
+    batch = workload.batch * options.scale
     if ranks * batch <= workload.items:
         return None
     problem, most = LargerThanData(ranks, batch, _items(name), workload.items, name), workload.items // batch
-    if how.scale == 1:
+    if options.scale == 1:
         return WithFix(problem, FewerRanks(most)) if most > 1 else problem
     return WithFix(problem, FewerRanks(most, "--scale") if most > 1 else SmallerScale())
 
@@ -76,7 +76,9 @@ def crowded(number: int, cores: int, where: str, option: str = "--nproc", who: s
     return TooFewCores(option, number, cores, where, who, LeaveOut() if cores == 1 else GiveFewer(option, cores))
 
 
-def not_tried(trained: str | None, how: Options, numerics: str, together: int, gpus: int, ranks: int) -> Message | None:
+def not_tried(
+    trained: str | None, options: Options, numerics: str, together: int, gpus: int, ranks: int
+) -> Message | None:
     """Return why a search leaves out that ``ranks`` train the workload ``trained``; None if it does not.
 
     ``trained`` is None for a command of the user's; ``numerics`` is ``same`` or ``any``. So many train ``together`` in
@@ -88,9 +90,9 @@ def not_tried(trained: str | None, how: Options, numerics: str, together: int, g
         return HasRanks(ranks, together)
     if trained is None:
         return StartsRanksItself()
-    if how.device == CUDA and ranks > gpus:
+    if options.device == CUDA and ranks > gpus:
         return TooFewGpus(ranks, gpus)
-    if problem := unshared(trained, how, ranks):
+    if problem := unshared(trained, options, ranks):
         return problem.problem
     return RanksLearnOtherwise() if numerics == "same" and get(trained).ranks_tolerance > 0 else None
 

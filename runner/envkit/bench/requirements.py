@@ -102,8 +102,8 @@ def require(requested: Study) -> int:
         quality.require_target(requested.until, requested.own_workloads)
     ranks = [arm.ranks or requested.ranks for arm in requested.arms]
     trained = None if requested.user_command else requested.workload
-    how = _grown(requested) if requested.weak else requested.options
-    require_shares(requested.arms, trained, how, requested.ranks, requested.nodes)
+    options = _grown(requested) if requested.weak else requested.options
+    require_shares(requested.arms, trained, options, requested.ranks, requested.nodes)
     require_exchange(requested.own_workloads, requested.options, min(ranks) * requested.nodes)
     return max(ranks)
 
@@ -146,25 +146,25 @@ def require_nodes(nodes: int, engine: str) -> None:
     step.require(nodes)
 
 
-def require_exchange(workloads: Iterable[str], how: Options, fewest: int) -> None:
+def require_exchange(workloads: Iterable[str], options: Options, fewest: int) -> None:
     """Raise InputError where ranks can't exchange as they are to; ``fewest`` is how many an arm has at least."""
-    if how.exchange == NCCL and how.device != CUDA:
+    if options.exchange == NCCL and options.device != CUDA:
         raise InputError(NcclWithoutGpus())
     if fewest == 1 and any(map(exchanges, workloads)):
         raise InputError(NobodyToExchangeWith())
 
 
-def require_modes(workloads: Sequence[str], how: Options) -> None:
+def require_modes(workloads: Sequence[str], options: Options) -> None:
     """Raise InputError where ``workloads`` can't be trained like that."""
     for name in workloads:
         workload = get(name)
-        if how.channels_last and not workload.images:
+        if options.channels_last and not workload.images:
             raise InputError(NoImages(name))
-        if how.scale != 1 and not workload.scales:
+        if options.scale != 1 and not workload.scales:
             raise InputError(NoScale(name))
-        if workload.stages > 1 and how.modes != USUAL.modes:
+        if workload.stages > 1 and options.modes != USUAL.modes:
             raise InputError(UsualModesOnly(name))
-        if workload.exchange and replace(how, device=CPU).modes != USUAL.modes:
+        if workload.exchange and replace(options, device=CPU).modes != USUAL.modes:
             raise InputError(TrainsNothing(name))
     quality.require(workloads)
 
@@ -176,7 +176,7 @@ def require_compiled(profiles: Iterable[Profile], may_compile: bool) -> None:
             raise InputError(NothingCompiles(loaded.name, names[0]))
 
 
-def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks: int, nodes: int = 1) -> None:
+def require_shares(arms: Iterable[Arm], trained: str | None, options: Options, ranks: int, nodes: int = 1) -> None:
     """Raise InputError where an arm is on several ranks that can't share the batches of what it trains.
 
     ``trained`` is the workload of arms that have none of their own, None for a command of the user's; ``ranks`` is how
@@ -188,10 +188,10 @@ def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks
             raise InputError(RanksOnOneNode(arm.profile, ranks_of_arm))
         if trained is not None:
             each, on = (arm.ranks, 1) if arm.ranks else (ranks, nodes)
-            if problem := batch_split.unshared(arm.workload or trained, how, each, on):
-                options = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
+            if problem := batch_split.unshared(arm.workload or trained, options, each, on):
+                typed = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
                 raise InputError(
-                    RanksOfProfile(arm.profile, ranks_of_arm, problem) if arm.ranks else About(options, problem)
+                    RanksOfProfile(arm.profile, ranks_of_arm, problem) if arm.ranks else About(typed, problem)
                 )
         elif ranks_of_arm > 1:
             raise InputError(RanksOfCommand(arm.profile, ranks_of_arm))
@@ -203,29 +203,29 @@ def exchanges(name: str) -> bool:
     return workload is not None and workload.exchange
 
 
-def tools(how: Options) -> list[str]:
+def tools(options: Options) -> list[str]:
     """The commands that an image must have."""
-    return [*COMPILERS] if how.compile else []
+    return [*COMPILERS] if options.compile else []
 
 
-def choosing(how: Options) -> tuple[str, ...]:
+def choosing(options: Options) -> tuple[str, ...]:
     """Return what training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
-    return CHOOSING if how.device == CUDA else ()
+    return CHOOSING if options.device == CUDA else ()
 
 
-def on_gpus(how: Options, is_command: bool) -> bool | None:
+def on_gpus(options: Options, is_command: bool) -> bool | None:
     """Return whether GPUs are trained on; None if a user's own command is (``is_command``), which may find some."""
-    return True if how.device == CUDA else None if is_command else False
+    return True if options.device == CUDA else None if is_command else False
 
 
-def require_in(surroundings: Mapping[str, Surroundings], workloads: Sequence[str], how: Options) -> None:
+def require_in(surroundings: Mapping[str, Surroundings], workloads: Sequence[str], options: Options) -> None:
     """Raise InputError if an image lacks what the training needs; ``surroundings`` are those of each engine."""
     for engine, about in surroundings.items():
         inspection, image = about["inspection"], about["engine"]["image"]
-        if how.device == CUDA:
+        if options.device == CUDA:
             _require_gpu(inspection["accelerator"], image, engine)
-        missing = [command for command in tools(how) if inspection["commands"][command] is None]
-        if how.compile and not inspection["python_headers"]:
+        missing = [command for command in tools(options) if inspection["commands"][command] is None]
+        if options.compile and not inspection["python_headers"]:
             missing.append(HEADERS)
         if missing:
             fix = InstallThere() if about["engine"]["name"] == "local" else TakeVariantCompile()
@@ -267,11 +267,11 @@ def _identity(surroundings: Surroundings) -> str:
     return f"{engine['digest'][:19]}…" if "digest" in engine else f"Python {python['version']} in {python['prefix']}"
 
 
-def require_gpus(surroundings: Mapping[str, Surroundings], ranks: int, how: Options) -> None:
+def require_gpus(surroundings: Mapping[str, Surroundings], ranks: int, options: Options) -> None:
     """Raise InputError if so many ranks have too few GPUs; ``surroundings`` are those of each engine."""
     for place, about in surroundings.items():
         usable = about["inspection"]["facts"].get("gpus", 0)
-        if how.device == CUDA and ranks > usable:
+        if options.device == CUDA and ranks > usable:
             fix = OneProcess() if usable == 1 else FewerRanks(usable)
             raise InputError(About(f"--device {CUDA}", WithFix(TooFewGpus(ranks, usable, place), fix)))
 

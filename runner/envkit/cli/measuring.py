@@ -82,21 +82,21 @@ def require_folder(arguments: argparse.Namespace) -> None:
         raise InputError(OutputElsewhere(str(output), str(resume)))
 
 
-def run(study: Study, how: Invocation, report: Report | None = None, require: Require | None = None) -> int:
+def run(study: Study, invocation: Invocation, report: Report | None = None, require: Require | None = None) -> int:
     """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
-    if how.dry_run:
+    if invocation.dry_run:
         print(json.dumps(study.anywhere().to_json(), indent=1))
         return MEASURED
-    if how.resume is None:
-        early_checks.require(study, how.output)
+    if invocation.resume is None:
+        early_checks.require(study, invocation.output)
     with machine_lock():
         engines.remove_leftovers()
-        return run_locked(study, how, report, require=require)
+        return run_locked(study, invocation, report, require=require)
 
 
 def run_locked(
     study: Study,
-    how: Invocation,
+    invocation: Invocation,
     report: Report | None = None,
     left_out: Mapping[str, Message] | None = None,
     made: Mapping[Path, Profile] | None = None,
@@ -107,25 +107,25 @@ def run_locked(
     ``left_out`` are the profiles that the command chose not to measure, and why; ``made`` are those that it made for
     the run, by the files in which they are kept.
     """
-    if how.resume is not None:
-        with _needing_room(how):
-            return _go_on_as_asked(study, how.resume, how, report, made or {})
+    if invocation.resume is not None:
+        with _needing_room(invocation):
+            return _go_on_as_asked(study, invocation.resume, invocation, report, made or {})
     prepared = prepare(study, {str(path): made_profile for path, made_profile in (made or {}).items()})
     room.require(prepared.job.study)
     if require is not None:
         require(prepared)
-    with _needing_room(how), Record.create(how.output or new_folder(study.title)) as opened:
+    with _needing_room(invocation), Record.create(invocation.output or new_folder(study.title)) as opened:
         for path, made_profile in (made or {}).items():
             profile_file.write(made_profile, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
-        if not how.quiet:
+        if not invocation.quiet:
             say_of_shared(study.user_command)
         job = prepared.job
-        if report is None and not how.quiet and job.study.lacks_blocks:  # else the command reports no verdict
+        if report is None and not invocation.quiet and job.study.lacks_blocks:  # else the command reports no verdict
             say_of_few_blocks(job.study.stopping.blocks, job.study.fewest_blocks, job.study.sharing)
-        return _measure(job, opened, events, how, report)
+        return _measure(job, opened, events, invocation, report)
 
 
 def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
@@ -179,16 +179,16 @@ def lacks_profile(arguments: argparse.Namespace, needs: Message, kind: str = "ru
     return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")
 
 
-def resume(folder: Path, how: Invocation, report: Report | None = None) -> int:
+def resume(folder: Path, invocation: Invocation, report: Report | None = None) -> int:
     """Go on with the run in ``folder`` by its record, and return the exit status.
 
     Raise InputError if the record carries no seal of this user's.
     """
-    with machine_lock(), _needing_room(how):
+    with machine_lock(), _needing_room(invocation):
         engines.remove_leftovers()
         first = record.first(folder)
         if not seal.is_good(first):
-            command_line = f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS"
+            command_line = f"envkit {invocation.resumed_by or 'bench'} PROFILE OPTIONS"
             raise resuming.no_seal(folder, first, command_line)
         with record.reading(folder):
             study = Study.from_json(first["study"])
@@ -196,11 +196,11 @@ def resume(folder: Path, how: Invocation, report: Report | None = None) -> int:
         require_nodes(study.nodes, study.reference.engine)
         context = recorded_context(folder, first, study)
         job = Job(study, environments, context)
-        return _go_on(folder, first, job, how, report)
+        return _go_on(folder, first, job, invocation, report)
 
 
 def _go_on_as_asked(
-    study: Study, folder: Path, how: Invocation, report: Report | None, made: Mapping[Path, Profile]
+    study: Study, folder: Path, invocation: Invocation, report: Report | None, made: Mapping[Path, Profile]
 ) -> int:
     """Go on with the run in ``folder`` by ``study``, prepared here as a new run is."""
     first = record.first(folder)
@@ -210,10 +210,10 @@ def _go_on_as_asked(
     prepared = prepare(study, {str(path): made_profile for path, made_profile in made.items()})
     job = prepared.job
     resuming.require_same_run(folder, first, job.study, job.environments, job.context)
-    return _go_on(folder, first, job, how, report)
+    return _go_on(folder, first, job, invocation, report)
 
 
-def _go_on(folder: Path, first: Event, job: Job, how: Invocation, report: Report | None) -> int:
+def _go_on(folder: Path, first: Event, job: Job, invocation: Invocation, report: Report | None) -> int:
     """Measure what the record in ``folder`` lacks; ``first`` is its first event, which the caller checked."""
     with Record.reopen(folder) as opened:
         events = record.read(folder)  # again, now that nobody else can be writing
@@ -222,17 +222,17 @@ def _go_on(folder: Path, first: Event, job: Job, how: Invocation, report: Report
         with record.reading(folder):
             model.report_of(conclude(Run.parse(events)), str(folder), full=False)  # else measuring more is in vain
         events.append(opened.append("resume", command=sys.argv))
-        return _measure(job, opened, events, how, report)
+        return _measure(job, opened, events, invocation, report)
 
 
 @contextlib.contextmanager
-def _needing_room(how: Invocation) -> Iterator[None]:
+def _needing_room(invocation: Invocation) -> Iterator[None]:
     """Raise InputError, with what to do, where the record can't be written."""
     try:
         yield
     except record.RecordFull as error:
         problem = message_of(error)
-        again = None if how.resumed_by is None else _go_on_with(how, error.folder)
+        again = None if invocation.resumed_by is None else _go_on_with(invocation, error.folder)
         raise InputError(NoRoomToStart(problem) if again is None else NoRoom(problem, again)) from None
 
 
@@ -242,12 +242,14 @@ def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> No
         raise InputError(RecordReplaced(str(folder)))
 
 
-def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, report: Report | None) -> int:
+def _measure(job: Job, opened: Record, events: list[Event], invocation: Invocation, report: Report | None) -> int:
     """Measure, record how it ended, report, and return the exit status."""
     folder = opened.path.parent
     try:
         stopping = job.study.stopping
-        with Progress(0.0 if job.study.epochs or stopping.blocks else stopping.budget_s, quiet=how.quiet) as progress:
+        with Progress(
+            0.0 if job.study.epochs or stopping.blocks else stopping.budget_s, quiet=invocation.quiet
+        ) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = decide.INTERRUPTED
@@ -257,25 +259,31 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, rep
     unfinished = reason in (decide.INTERRUPTED, decide.TOO_SHORT)
     if report is not None and not unfinished and status == MEASURED:
         return report(folder)
-    document = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
+    document = (
+        invocation.cut_short(result, folder)
+        if invocation.cut_short and unfinished
+        else model.to_json(result, str(folder))
+    )
     document = {**document, "record": str(folder)}
-    if not how.json:
+    if not invocation.json:
         terminal.show(model.report_of(result, str(short(folder))), terminal.console())
     if reason == decide.TOO_SHORT:
         need = room.need(Run.parse(events).measuring(job.study))
         assert need is not None, "a worker ended"
-        again = None if how.resumed_by is None else _go_on_with(how, folder)
+        again = None if invocation.resumed_by is None else _go_on_with(invocation, folder)
         raise TooShort(room.refusal(need, job.study, again), document)
     if reason == decide.INTERRUPTED:
-        return end_with(_interrupted(how, folder), INTERRUPTED, how.json, document)
-    if how.json:
+        return end_with(_interrupted(invocation, folder), INTERRUPTED, invocation.json, document)
+    if invocation.json:
         problem = _problem(reason, result)
         print(json.dumps(document if problem is None else {**document, **error(problem)}))
     return status
 
 
-def _interrupted(how: Invocation, folder: Path) -> Message:
-    return Interrupted(fix=START_AGAIN) if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
+def _interrupted(invocation: Invocation, folder: Path) -> Message:
+    return (
+        Interrupted(fix=START_AGAIN) if invocation.resumed_by is None else Interrupted(_go_on_with(invocation, folder))
+    )
 
 
 def _problem(reason: str, result: Result) -> Message | None:
@@ -287,8 +295,8 @@ def _problem(reason: str, result: Result) -> Message | None:
     return TargetNotReached() if result.not_reached else None
 
 
-def _go_on_with(how: Invocation, folder: Path) -> str:
-    return go_on_with(str(how.resumed_by), folder)
+def _go_on_with(invocation: Invocation, folder: Path) -> str:
+    return go_on_with(str(invocation.resumed_by), folder)
 
 
 def go_on_with(command: str, folder: Path, kind: str = "run") -> str:

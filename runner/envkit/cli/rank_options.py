@@ -134,7 +134,7 @@ def require_backend(backend: str | None, ranks: int) -> None:
         raise InputError(OptionAlone(f"--backend {backend}", "--nproc"))
 
 
-def require_searched(space: Space, trained: str | None, how: Options, ranks: int) -> int:
+def require_searched(space: Space, trained: str | None, options: Options, ranks: int) -> int:
     """Return on how many ranks a candidate may train. ``trained`` is as in ``require_shares``.
 
     Raise InputError where ``ranks`` are asked for and a search chooses them too, or where they can't be had.
@@ -143,5 +143,5 @@ def require_searched(space: Space, trained: str | None, how: Options, ranks: int
     if ranks > 1 and max(searched, default=0) > 1:
         raise InputError(RanksAreSearched(ranks, space.name))
     numbers = searched if trained is None else [0]  # of the kit's workloads the search leaves out what can't be
-    require_shares([Arm(space.name, space.name, "", ranks=number) for number in numbers], trained, how, ranks)
+    require_shares([Arm(space.name, space.name, "", ranks=number) for number in numbers], trained, options, ranks)
     return max(ranks, *searched)

@@ -177,14 +177,14 @@ def _refused(problem: Message) -> tuple[int, Message]:
 
 def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -> int:
     # the record of an earlier job is only compared with what was submitted
-    how = Invocation(output=place, resume=place if record.is_begun(place) else None)
+    invocation = Invocation(output=place, resume=place if record.is_begun(place) else None)
     if settings.tuning:
         number = int(os.environ.get("SLURM_NODEID", "0"))
         part = node_tuning.search if stage == node_tuning.SEARCH else node_tuning.confirm
         return part(settings, folder, place, node, number)
     if settings.profiles:
-        return matrix.measure(settings.study, settings.profiles, how)
-    return measuring.run(settings.study, how)
+        return matrix.measure(settings.study, settings.profiles, invocation)
+    return measuring.run(settings.study, invocation)
 
 
 def _require(settings: Settings, folder: Path, node: str, job: str) -> None:

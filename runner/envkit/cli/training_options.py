@@ -53,14 +53,14 @@ def _scale(text: str) -> int:
 
 def options(arguments: argparse.Namespace) -> Options:
     """Return the modes and the scale that were asked for."""
-    how = Options(
+    options = Options(
         precision=arguments.precision or FP32,
         compile=arguments.compile,
         channels_last=arguments.channels_last,
         scale=arguments.scale or 1,
         device=arguments.device or CPU,
     )
-    return how if arguments.backend in (None, how.exchange) else replace(how, backend=arguments.backend)
+    return options if arguments.backend in (None, options.exchange) else replace(options, backend=arguments.backend)
 
 
 def require_one(arguments: argparse.Namespace) -> None:

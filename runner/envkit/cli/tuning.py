@@ -91,17 +91,17 @@ def first_event(tuning: TuningStudy) -> tuple[Event, ExecutionContext]:
     space = _require(tuning)
     space_sha256 = session.require_space(Path(tuning.space), tuning.space_sha256)
     wanted, numerics = tuning.study, tuning.numerics
-    how, engine = wanted.options, wanted.arms[0].engine
+    options, engine = wanted.options, wanted.arms[0].engine
     trained = None if wanted.user_command else wanted.workload
     shipped_files = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
-    context = execution_context(wanted, [*session.prefix_commands(space, shipped_files), *requirements.tools(how)])
-    requirements.require_in(context.seen, wanted.own_workloads, how)
-    requirements.require_gpus(context.seen, wanted.ranks, how)
+    context = execution_context(wanted, [*session.prefix_commands(space, shipped_files), *requirements.tools(options)])
+    requirements.require_in(context.seen, wanted.own_workloads, options)
+    requirements.require_gpus(context.seen, wanted.ranks, options)
     requirements.require_room(context.seen, wanted.ranks)
     inspection = of_rank(context.seen[engine]["inspection"], wanted.ranks)
     baseline = resolve(profiles.load(REFERENCE_PROFILE), inspection)
     gpus = inspection["facts"].get("gpus", 0)
-    not_tried = partial(batch_split.not_tried, trained, how, numerics, wanted.ranks, gpus)
+    not_tried = partial(batch_split.not_tried, trained, options, numerics, wanted.ranks, gpus)
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
     shipped, left_out = (
         ([], [])

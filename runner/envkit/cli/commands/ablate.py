@@ -83,20 +83,20 @@ def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
             raise InputError(messages.NoInterval("ablate", option(name)))
-    how = measuring.invocation(arguments)
+    invocation = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume(arguments.resume, invocation)
     if arguments.profile is None:
         raise measuring.lacks_profile(arguments, NeedsProfile("ablate"))
     chosen, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(chosen.name, arguments.profile, engine)]
     study = measuring_options.study(arguments, f"{chosen.name}-ablated", arms)
-    if how.resume is None:
-        early_checks.require(study, how.output)
+    if invocation.resume is None:
+        early_checks.require(study, invocation.output)
         early_checks.require_time(study, len(arms) + len(ablation.settings(chosen)))
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
-        return _try_and_measure(study, chosen, how)
+        return _try_and_measure(study, chosen, invocation)
 
 
 def _load(name: str) -> Profile:
@@ -114,22 +114,22 @@ def _load(name: str) -> Profile:
     return chosen
 
 
-def _try_and_measure(study: Study, chosen: Profile, how: Invocation) -> int:
+def _try_and_measure(study: Study, chosen: Profile, invocation: Invocation) -> int:
     """``study`` has the baseline and the profile; the other arms follow from the profile's settings."""
     requirements.require(study)
     context = execution_context(study, [*chosen.prefix[:1], *requirements.tools(study.options)])
     requirements.require_in(context.seen, study.own_workloads, study.options)
     parts_of_profile = take_apart(chosen, context.seen[study.arms[0].engine]["inspection"], study)
-    folder = (how.resume or how.output or measuring.new_folder(study.title)).absolute()
+    folder = (invocation.resume or invocation.output or measuring.new_folder(study.title)).absolute()
     files = {name: folder / FOLDER / f"{part.name}.yaml" for name, part in parts_of_profile.profiles.items()}
     arms = (*study.arms, *(Arm(name, str(path), study.arms[0].engine) for name, path in files.items()))
     settings = ablation.settings(chosen)
-    if how.resume is None:
+    if invocation.resume is None:
         tried = replace(study.with_arms(arms), view=View.SETTINGS, ablated=tuple(ablated(settings, parts_of_profile)))
-        parts_of_profile.leave_out(_problems(tried, parts_of_profile, context, how))
+        parts_of_profile.leave_out(_problems(tried, parts_of_profile, context, invocation))
     else:  # each was tried when the run began
         tried_then = {*parts_of_profile.arms} | {*parts_of_profile.arms.values()}
-        recorded = measuring.recorded_left_out(how.resume)
+        recorded = measuring.recorded_left_out(invocation.resume)
         kept_out = recorded.keys() & tried_then - {chosen.name}
         parts_of_profile.leave_out({name: recorded[name] for name in recorded if name in kept_out})
     effects = ablated(settings, parts_of_profile)
@@ -144,7 +144,9 @@ def _try_and_measure(study: Study, chosen: Profile, how: Invocation) -> int:
     if study.stopping.open_ended:
         study = study.with_stopping(budget_s=BUDGET_PER_ARM_S * len(arms))
     made = {path: parts_of_profile.profiles[name] for name, path in files.items() if name in used}
-    return measuring.run_locked(study, replace(how, output=folder), left_out=parts_of_profile.left_out, made=made)
+    return measuring.run_locked(
+        study, replace(invocation, output=folder), left_out=parts_of_profile.left_out, made=made
+    )
 
 
 def take_apart(chosen: Profile, inspection: Inspection, study: Study) -> Parts:
@@ -160,11 +162,13 @@ def take_apart(chosen: Profile, inspection: Inspection, study: Study) -> Parts:
     return parts_of_profile
 
 
-def _problems(tried: Study, tried_parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
+def _problems(
+    tried: Study, tried_parts: Parts, context: ExecutionContext, invocation: Invocation
+) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     study = tried.completed(requirements.data(tried.data, tried.own_workloads).location)
     job = Job(study, tried_parts.environments, context)
-    problems = trying.problems(job, quiet=how.quiet)
+    problems = trying.problems(job, quiet=invocation.quiet)
     complete = tried.arms[1]
     if complete.name in problems:
         raise InputError(messages.WholeFails(complete.name, problems[complete.name], complete.profile))

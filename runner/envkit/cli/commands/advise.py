@@ -312,7 +312,7 @@ def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespa
     def proved(result: Result, folder: Path) -> dict[str, object]:
         return {**advice.to_json(), "proof": result.to_json(), "record": str(folder)}
 
-    how = Invocation(arguments.output, arguments.json, is_quiet(arguments), cut_short=proved)
+    invocation = Invocation(arguments.output, arguments.json, is_quiet(arguments), cut_short=proved)
 
     def report_proof(folder: Path) -> int:
         result = conclude(read(folder))
@@ -326,4 +326,4 @@ def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespa
         out.print(Text(text(advised.proof(best, result)), "bold"))
         return MEASURED
 
-    return measuring.run_locked(study, how, report_proof)
+    return measuring.run_locked(study, invocation, report_proof)

@@ -115,9 +115,12 @@ def _check(arguments: argparse.Namespace) -> int:
         refuse_others(arguments, allowed, "--against")
         return _compare(arguments, old, arguments.against)
     study = baseline_check.study(arguments, old)
-    how = Invocation(arguments.output, arguments.json, is_quiet(arguments))
+    invocation = Invocation(arguments.output, arguments.json, is_quiet(arguments))
     status = measuring.run(
-        study, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
+        study,
+        invocation,
+        lambda folder: _compare(arguments, old, folder),
+        partial(baseline_check.require_same_run, old),
     )
     if status == INTERRUPTED:
         print(f"envkit: {text(messages.ThenCompare(arguments.name))}", file=sys.stderr)

@@ -35,12 +35,12 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    how = measuring.invocation(arguments)
+    invocation = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume(arguments.resume, invocation)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, NeedsProfile("bench"))
-    return measuring.run(_study(arguments), how)
+    return measuring.run(_study(arguments), invocation)
 
 
 def _study(arguments: argparse.Namespace) -> Study:

@@ -28,9 +28,9 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    how = measuring.invocation(arguments)
+    invocation = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume(arguments.resume, invocation)
     if arguments.profile is None:
         raise measuring.lacks_profile(arguments, NeedsProfile("compare-engines", REFERENCE_PROFILE))
     names = list(dict.fromkeys((arguments.engines or DEFAULT).split(",")))
@@ -38,4 +38,4 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(TooFewEngines(arguments.engines, DEFAULT))
     arms = [Arm(name, arguments.profile, name) for name in names]
     title = f"{Path(arguments.profile).stem}-engines"
-    return measuring.run(measuring_options.study(arguments, title, arms), how)
+    return measuring.run(measuring_options.study(arguments, title, arms), invocation)

@@ -94,12 +94,12 @@ def run(arguments: argparse.Namespace) -> int:
     inspection = inspect(engine, inherited, torch=False)
     present = catalogue.readers(inspection)
     setting = _profiles(variable.name)
-    value, how = _here(variable, engine, inspection, inherited)
+    value, source = _here(variable, engine, inspection, inherited)
     explanation = Explanation(
         variable=variable,
         in_image=tuple(library for library in variable.read_by if library in present),
         value=value,
-        how=how,
+        how=source,
         shell=os.environ.get(variable.name),
         profiles=setting,
         does_not_apply=_not_here(setting, inspection),
@@ -137,13 +137,13 @@ def _here(
         failure = outcome.failure
         return None, messages.WorkerTellsNothing(failure) if failure else messages.NotLookedAt(problem or NoDocument())
     evidence = document["evidence"]
-    how = messages.WorkersAnswer(library if preloaded else None)
+    worker_check = messages.WorkersAnswer(library if preloaded else None)
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}
         reported = {key: value for key, value in values.items() if value is not None}
-        return reported or None, (how if reported else messages.OnlyKeysSet(library))
+        return reported or None, (worker_check if reported else messages.OnlyKeysSet(library))
     value = look_up(evidence, variable.verified_by)
-    return value, (how if value is not None else messages.NotReported(how))
+    return value, (worker_check if value is not None else messages.NotReported(worker_check))
 
 
 def _profiles(name: str) -> dict[str, str]:
@@ -171,7 +171,7 @@ def _not_here(names: Iterable[str], inspection: Inspection) -> dict[str, str]:
 
 def _show(explanation: Explanation) -> None:
     out = terminal.console()
-    variable, value, how = explanation.variable, explanation.value, text(explanation.how)
+    variable, value, source = explanation.variable, explanation.value, text(explanation.how)
     versions = (
         f"{name}{'' if versions_read == 'any' else f' {versions_read}'}"
         for name, versions_read in variable.read_by.items()
@@ -180,7 +180,7 @@ def _show(explanation: Explanation) -> None:
         ("read by", text(messages.ReadBy(tuple(versions), explanation.in_image or ("none",)))),
         ("values", text(variable.kind.allowed())),
         ("default", variable.default),
-        ("here", how if value is None or variable.kind.keys else f"{value} ({how})"),
+        ("here", source if value is None or variable.kind.keys else f"{value} ({source})"),
         ("shell", text(_in_shell(variable.name, explanation.shell))),
         ("verified", f"{variable.verified_by}{'KEY' if variable.kind.keys else ''}" if variable.verified_by
          else text(messages.NotObservable(str(variable.not_observable)))),

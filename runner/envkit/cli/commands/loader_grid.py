@@ -71,9 +71,9 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    how, tell = measuring.invocation(arguments, resumed_by="loader-grid"), partial(_tell, as_json=arguments.json)
+    invocation, tell = measuring.invocation(arguments, resumed_by="loader-grid"), partial(_tell, as_json=arguments.json)
     if measuring.goes_on_alone(arguments):
-        return measuring.resume(arguments.resume, how, tell)
+        return measuring.resume(arguments.resume, invocation, tell)
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
     arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.half_width is not None:
             raise InputError(OptionAlone("--half-width", "--budget"))
         study = study.with_stopping(blocks=BLOCKS)
-    return measuring.run(study, how, tell)
+    return measuring.run(study, invocation, tell)
 
 
 def ends_epochs(arguments: argparse.Namespace) -> bool:

@@ -65,10 +65,10 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return submission.run(arguments, _show_nodes(arguments.json), settings=_settings)
-    how = measuring.invocation(arguments)
+    invocation = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
-        return measuring.resume(arguments.resume, how)
-    return measure(_study(arguments), arguments.profile or profile.names(), how)
+        return measuring.resume(arguments.resume, invocation)
+    return measure(_study(arguments), arguments.profile or profile.names(), invocation)
 
 
 def _study(arguments: argparse.Namespace) -> Study:
@@ -103,25 +103,25 @@ def _show_nodes(as_json: bool) -> submission.Show:
     return show
 
 
-def measure(study: Study, named: Sequence[str], how: Invocation) -> int:
+def measure(study: Study, named: Sequence[str], invocation: Invocation) -> int:
     """Measure all that apply of the profiles ``named``; ``study`` has the reference alone. Returns the exit status."""
-    if how.resume is None:
-        _require_early(study, named, how)
+    if invocation.resume is None:
+        _require_early(study, named, invocation)
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
-        return _try_and_measure(study, named, how)
+        return _try_and_measure(study, named, invocation)
 
 
-def _require_early(study: Study, named: Sequence[str], how: Invocation) -> None:
+def _require_early(study: Study, named: Sequence[str], invocation: Invocation) -> None:
     """Raise InputError for what can be told wrong before anything starts."""
     loaded = [profile.load(name) for name in dict.fromkeys(named)]
     if {chosen.name for chosen in loaded} <= {REFERENCE_PROFILE}:
         raise InputError(NothingToCompare(REFERENCE_PROFILE))
-    early_checks.require(study, how.output)
+    early_checks.require(study, invocation.output)
     early_checks.require_time(study, 1 + max(1, len(early_checks.applying(loaded))))
 
 
-def _try_and_measure(study: Study, named: Sequence[str], how: Invocation) -> int:
+def _try_and_measure(study: Study, named: Sequence[str], invocation: Invocation) -> int:
     """Measure those of the profiles ``named`` that apply here. ``study`` has the reference as its only arm."""
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = study.arms[0].engine
@@ -138,10 +138,10 @@ def _try_and_measure(study: Study, named: Sequence[str], how: Invocation) -> int
 
     inspection = context.seen[engine]["inspection"]
     choice = choose(loaded, inspection, study, require_ranks)
-    if how.resume is None:
-        try_once(choice, study, context, how)
+    if invocation.resume is None:
+        try_once(choice, study, context, invocation)
     else:  # each was tried when the run began
-        for name, reason in measuring.recorded_left_out(how.resume).items():
+        for name, reason in measuring.recorded_left_out(invocation.resume).items():
             if choice.measured.pop(name, None):
                 choice.left_out[name] = reason
     for names, reason in together(choice.left_out).items():
@@ -151,7 +151,7 @@ def _try_and_measure(study: Study, named: Sequence[str], how: Invocation) -> int
     study = study.with_arms(arms_of(choice, engine))
     if study.stopping.open_ended and not study.epochs:
         study = study.with_stopping(budget_s=BUDGET_PER_PROFILE_S * len(study.arms))
-    return measuring.run_locked(study, how, left_out=choice.left_out)
+    return measuring.run_locked(study, invocation, left_out=choice.left_out)
 
 
 def arms_of(choice: Choice, engine: str) -> list[Arm]:
@@ -196,7 +196,7 @@ def choose(
     return choice
 
 
-def try_once(choice: Choice, study: Study, context: ExecutionContext, how: Invocation) -> None:
+def try_once(choice: Choice, study: Study, context: ExecutionContext, invocation: Invocation) -> None:
     """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
 
     It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
@@ -210,6 +210,6 @@ def try_once(choice: Choice, study: Study, context: ExecutionContext, how: Invoc
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(study, {REFERENCE_PROFILE: baseline, **environments}, context)
-    for name, reason in trying.problems(job, quiet=how.quiet).items():
+    for name, reason in trying.problems(job, quiet=invocation.quiet).items():
         choice.left_out[name] = reason
         del choice.measured[name]

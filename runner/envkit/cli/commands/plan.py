@@ -58,12 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
             raise InputError(messages.NoInterval("plan", option(name)))
-    how = measuring.invocation(arguments, resumed_by="plan")
+    invocation = measuring.invocation(arguments, resumed_by="plan")
     if measuring.goes_on_alone(arguments):
-        return measuring.resume(arguments.resume, how, partial(_tell, as_json=arguments.json))
+        return measuring.resume(arguments.resume, invocation, partial(_tell, as_json=arguments.json))
     if arguments.blocks and arguments.blocks < LEAST_BLOCKS:
         raise InputError(messages.TooFewBlocksForNoise(arguments.blocks, LEAST_BLOCKS))
-    return measuring.run(_study(arguments), how, partial(_tell, as_json=arguments.json, options=arguments))
+    return measuring.run(_study(arguments), invocation, partial(_tell, as_json=arguments.json, options=arguments))
 
 
 def _study(arguments: argparse.Namespace) -> Study:
