@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ modes: dev  ## does a profile still pay beside bfloat16, torch.compile and chann
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
 	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
 
+claims: dev  ## published claims about settings for PyTorch on CPUs, measured again (20 minutes; writes docs/results/claims.md)
+	@$(VENV)/bin/python -m benchmarks.claims $(ARGS)
+
 startup: dev  ## what `envkit exec` adds to the start of a command (a minute; writes docs/results/startup.md)
 	@$(VENV)/bin/python -m benchmarks.exec_startup $(ARGS)
 
@@ -133,7 +136,7 @@ first-run: dev  ## the README's first command on a fresh clone, alone and beside
 same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/results/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
-mutants: dev  ## which of 100 small mutants do the quick tests kill? (half an hour; writes docs/results/mutants.md)
+mutants: dev  ## which of 100 small mutants do the quick tests kill? (an hour; writes docs/results/mutants.md)
 	@$(VENV)/bin/python -m benchmarks.mutants $(ARGS)
 
 env-formats: dev  ## an example of every format of `envkit env`, with the image envkit-cpu (writes docs/results/env-formats.md)

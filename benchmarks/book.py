@@ -17,7 +17,7 @@ from pathlib import Path
 from envkit.analysis.result import Comparison, Measured, Result, conclude
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.measure import COMPLETE
+from envkit.bench.decide import COMPLETE
 from envkit.bench.run import Run
 from envkit.bench.study import FULL_TIMEOUT_S, StoppingRule, Study
 from envkit.cli import measuring

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envkit.analysis.result import Comparison, Result, conclude
 from envkit.bench import record
-from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
+from envkit.bench.decide import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
 from envkit.bench.run import Run as Recorded

@@ -12,7 +12,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from envkit import engines
@@ -39,7 +39,7 @@ from envkit.stats.sequential import fewest_blocks
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.modes import USUAL, Options
 from envkit.worker.request import Instances, Train
-from envkit.worker.workloads import LOSS_TOLERANCE
+from envkit.worker.workloads import DEFAULT, GENERATED, LOSS_TOLERANCE, get
 
 from benchmarks import page
 from benchmarks.errors import ScriptError
@@ -52,7 +52,10 @@ MOST_DISTURBED = "**Most blocks were disturbed: take these figures with care and
 # What the evidence says of a worker in one line each; kept for every sample.
 SEEN = {
     "runtime": ("openmp", "runtime"), "blocktime_ms": ("openmp", "blocktime_ms"), "allocator": ("malloc", "allocator"),
-    "mkl": ("mkl", "dispatch"), "pinned_cpus": ("threads", "pinned_cpus"),
+    "mkl": ("mkl", "dispatch"), "pinned_cpus": ("threads", "pinned_cpus"), "threads": ("openmp", "max_threads"),
+    "wait_policy": ("openmp", "wait_policy"), "openmp_library": ("openmp", "library"), "fpmath": ("onednn", "fpmath"),
+    "cpu_capability": ("torch", "cpu_capability"), "huge_page_tensors": ("torch", "huge_page_tensors"),
+    "cpu_quota": ("limits", "cpu_quota"),
 }  # fmt: skip
 
 
@@ -68,6 +71,7 @@ class Entry:
     engine: LocalEngine | None = None  # with an interpreter of its own, where it is not the one of all
     options: Options = USUAL  # how it trains
     instances: int = 1  # how many train at once, each on its share of the CPUs
+    workload: str = DEFAULT  # what it trains
 
 
 def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:
@@ -106,6 +110,7 @@ class Bench:
                 entry.name: [
                     *entry.prefix, *map("=".join, entry.variables.items()), *entry.options.arguments(),
                     *([f"{entry.instances} at once"] if entry.instances > 1 else []),
+                    *([entry.workload] if entry.workload != DEFAULT else []),
                 ]
                 for entry in entries
             },
@@ -117,7 +122,8 @@ class Bench:
 
     def launch(self, entry: Entry, steps: int, padding: int = 0) -> Launch:
         warmup_steps = self.arguments.warmup_steps if steps > 1 else 0
-        training = Train("cnn", requests.data(self.data), warmup_steps, steps, entry.options, profiles_ranks=steps > 1)
+        data = requests.data(GENERATED if get(entry.workload).generated else self.data)
+        training = Train(entry.workload, data, warmup_steps, steps, entry.options, profiles_ranks=steps > 1)
         return Launch(
             work=Instances(entry.instances, training) if entry.instances > 1 else training,
             variables={**entry.variables, PADDING: "x" * padding},
@@ -127,14 +133,17 @@ class Bench:
         )
 
 
-def of_profile(loaded: Profile, inspection: Mapping[str, Any], instances: int = 1) -> Entry:
+def of_profile(
+    loaded: Profile, inspection: Mapping[str, Any], instances: int = 1, variables: Mapping[str, str] | None = None
+) -> Entry:
     """A profile of the kit's, or so many ``instances`` at once under it, with its own checks.
 
-    Raises InputError where it can't be had here.
+    ``variables`` are set besides. Raises InputError where it can't be had here.
     """
     inspection = of_rank(inspection, instances)
     environment = resolve(loaded, inspection)
     catalogue.require(environment, inspection, allow_unknown=True)
+    environment = replace(environment, variables={**environment.variables, **(variables or {})})
     return Entry(
         loaded.name if instances == 1 else f"{instances} x {loaded.name}", environment.variables, environment.prefix,
         lambda *worker_output: _not_in_effect(environment, *worker_output), instances=instances,
@@ -266,9 +275,10 @@ def compared(
 def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons: int) -> list[str]:
     """The parts of a page that say what disturbed its samples from outside, and what is left of each ratio without.
 
-    ``pairs`` are references and what is compared with them.
+    ``pairs`` are references and what is compared with them; samples of other entries do not count.
     """
-    samples = results.of("sample")
+    names = {name for pair in pairs for name in pair}
+    samples = [line for line in results.of("sample") if line["entry"] in names]
     disturbed = [line for line in samples if line["interference"]]
     blocks = {line["block"] for line in samples}
     hit = {line["block"] for line in disturbed}
@@ -315,6 +325,12 @@ def loss_difference(results: Results, reference: str, other: str) -> float | Non
     first = results.of("sample", entry=reference)
     others = results.of("sample", entry=other) if first else []
     return max((losses.loss_difference(line["losses"], first[0]["losses"]) for line in others), default=None)
+
+
+def losses_shown(results: Results, reference: str, other: str) -> str:
+    """Return how far the losses of ``other`` are from those of ``reference``, as a cell of a table."""
+    difference = loss_difference(results, reference, other)
+    return "equal" if difference == 0 else "differ" if difference is None else f"within {difference:.0e}"
 
 
 def losses_agree(difference: float | None) -> bool:

@@ -25,7 +25,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one function. ``digest`` is of the function's code without docstring, comments and line numbers.
+    """One change of one function. ``digest`` identifies the code that it had.
 
     ``number`` counts the places of the function. ``lines`` are the first of the statement and the last of the change.
     """
@@ -64,7 +64,12 @@ def code(function: Function) -> list[ast.stmt]:
 
 
 def digest(function: Function) -> str:
-    text = ast.dump(function.args) + "".join(ast.dump(statement) for statement in code(function))
+    """Return a digest that stays the same when comments, the docstring, line numbers or types of arguments change."""
+    arguments = copy.deepcopy(function.args)
+    for part in ast.walk(arguments):
+        if isinstance(part, ast.arg):
+            part.annotation = None
+    text = ast.dump(arguments) + "".join(ast.dump(statement) for statement in code(function))
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 

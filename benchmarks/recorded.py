@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench import record
-from envkit.bench.measure import ENDED
+from envkit.bench.decide import ENDED
 from envkit.bench.record import Event
 from envkit.bench.run import Run
 from envkit.cli import measuring

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy
 from envkit.bench.arms import Arm
+from envkit.bench.decide import precise_enough
 from envkit.bench.events import Sample
-from envkit.bench.measure import precise_enough
 from envkit.bench.run import Run
 from envkit.bench.study import MARGIN, StoppingRule, Study, WorkloadSpec
 from envkit.cli.commands.plan import BLOCKS as PILOT_BLOCKS

@@ -60,9 +60,10 @@ FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
 # tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
 # What starts engines, builds images or trains for real.
-REAL = ("tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
-# Of these, what starts no engine and is quick.
-QUICK = ("tests/engines/test_enroot.py", "tests/engines/test_interpreter.py", "tests/engines/test_owner.py")
+REAL = ("tests/cases/", "tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
+# Of these and of SLOW, what starts no engine and is quick.
+QUICK = ("tests/cli/commands/tune/test_session.py", "tests/engines/test_enroot.py", "tests/engines/test_interpreter.py",
+         "tests/engines/test_owner.py")  # fmt: skip
 # What else takes long: it starts many processes, simulates many runs, or draws.
 SLOW = (
     "tests/benchmarks/", "tests/browser/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
@@ -75,25 +76,30 @@ SLOW = (
     "tests/profiles/test_catalogue_libraries.py", "tests/report/test_epoch_ends.py", "tests/report/test_grid.py",
     "tests/report/test_html.py",
     "tests/report/test_multi_workload.py", "tests/stats/test_drift.py",
-    "tests/stats/test_outlying.py",
+    "tests/stats/test_outlying.py::test_in_values_that_are_alike", "tests/stats/test_outlying.py::test_one_that_lies",
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
+    "tests/worker/evidence/test_compiler.py::test_settings_",
+    "tests/worker/evidence/test_malloc.py::test_this_pytorch_",
     "tests/worker/evidence_hook/test_compiled_steps.py",
-    "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
+    "tests/worker/evidence/test_math_libraries.py", "tests/worker/evidence/test_torch_build.py",
+    "tests/worker/measure/test_reference_kernel.py",
     "tests/worker/user_command/test_lost_hook.py", "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
 
 class ByGroup(LoadScopeScheduling):
-    """Hand the tests of the cluster, and those of each file in FILES, to one process, and others to any.
+    """Hand the tests of the cluster, those of each file in FILES, and those of each quick file to one process.
 
-    Those of one group never run beside each other. pytest-xdist's own loadgroup writes groups into names of tests,
+    Those of one group never run beside each other, and what a quick file reads or makes once is made once.
+    Any process gets any other test. pytest-xdist's own loadgroup writes groups into names of tests,
     which pytest 9 does not let it change.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(CLUSTER):
             return "cluster"
-        return nodeid.partition("::")[0] if nodeid.startswith(FILES) else nodeid
+        file = nodeid.partition("::")[0]
+        return file if file.startswith(FILES) or not is_slow(file) else nodeid
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -110,12 +116,16 @@ def is_slow(test: str) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[object]:
-    """Collect with Python's cyclic garbage collection off, and leave thousands of tests out of later ones."""
+    """Collect with Python's cyclic garbage collection off, and leave thousands of tests out of later ones.
+
+    These are rare: by default Python collects all after every few tests, which took a tenth of their processor time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
         gc.enable()
 
 
@@ -127,18 +137,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, for ``-m 'not slow'``.
 
-    Groups begin in the order of their first tests, with ``--no-loadscope-reorder``: those that can't be divided, and
-    at last single quick tests, which fill up what is left of each process.
+    Groups begin in the order of their first tests, with ``--no-loadscope-reorder``: those that can't be divided, then
+    single tests, and at last quick files, which fill up what is left of each process. Those of engines come behind
+    others, and of the cluster's those that need an image come last: a process has built it by then.
     """
     for item in items:
         if is_slow(item.nodeid):
             item.add_marker("slow")
 
-    def place(item: pytest.Item) -> int:
+    def place(item: pytest.Item) -> tuple[int, ...]:
         path = item.nodeid.partition("::")[0]
-        if path in FIRST:
-            return FIRST.index(path)
-        return len(FIRST) + (not path.startswith(REAL)) + (item.get_closest_marker("slow") is None)
+        waits = item.nodeid.startswith(CLUSTER) and "engine_options" in item.fixturenames
+        if path in FIRST and not waits:
+            return (FIRST.index(path),)
+        quick, single = item.get_closest_marker("slow") is None, not path.startswith(FILES)
+        return len(FIRST), quick, single, path.startswith("tests/engines/"), waits
 
     items.sort(key=place)
 

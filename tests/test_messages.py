@@ -10,7 +10,7 @@ import string
 import types
 import typing
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from envkit.messages import Message, MessageError, Note, Severity, from_json
 from envkit.rendering import text
 
 from tests.conftest import PROJECT
-from tests.test_structure import imported, modules, tree
+from tests.test_structure import dotted, imported, modules, nodes, of_type, tree
 
 # Modules that print, or write a page or a file for people. Only these may import the renderer.
 OUTPUT = (
@@ -202,11 +202,11 @@ def test_an_error_is_no_text():
 
 def used_names() -> dict[str, set[str]]:
     """Return the modules in which each name, attribute, imported name and literal stands; benchmarks are among them."""
-    trees = {module: tree(module) for module in modules()}
-    trees |= {str(path): ast.parse(path.read_text()) for path in (PROJECT / "benchmarks").glob("*.py")}
+    walked: dict[str, Iterable[ast.AST]] = {module: nodes(module) for module in modules()}
+    walked |= {str(path): ast.walk(ast.parse(path.read_text())) for path in (PROJECT / "benchmarks").glob("*.py")}
     found: dict[str, set[str]] = {}
-    for module, parsed in trees.items():
-        for node in ast.walk(parsed):
+    for module, inside in walked.items():
+        for node in inside:
             names = [getattr(node, kind, None) for kind in ("id", "attr", "value", "name")]
             for name in (one for one in names if isinstance(one, str)):
                 found.setdefault(name, set()).add(module)
@@ -244,14 +244,14 @@ def literal(node: ast.AST | None) -> str:
 def exempt(node: ast.AST) -> bool:
     """Say whether the texts in a node are for programmers, are argparse's help, or are a pattern for foreign text."""
     if isinstance(node, ast.Raise):
-        return isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) in PROGRAMMERS
-    called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        return isinstance(node.exc, ast.Call) and dotted(node.exc.func) in PROGRAMMERS
+    called = dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
     is_place = isinstance(node, ast.keyword) and node.arg == "loc"  # where matplotlib puts a legend
     return isinstance(node, ast.Assert) or called in HELP or _is_pattern(node) or is_place
 
 
 def _is_pattern(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
+    return isinstance(node, ast.Call) and dotted(node.func) == "re.compile"
 
 
 def is_catalogue(module: str) -> bool:
@@ -282,7 +282,7 @@ def prose(node: ast.AST) -> Iterator[ast.AST]:
         skipped.add(node.body[0])
     if isinstance(node, ast.ClassDef):
         assigned = (one for one in node.body if isinstance(one, ast.Assign))
-        skipped |= {one for one in assigned if ast.unparse(one.targets[0]) == "template"}
+        skipped |= {one for one in assigned if dotted(one.targets[0]) == "template"}
     for child in ast.iter_child_nodes(node):
         if child not in skipped:
             yield from prose(child)
@@ -290,11 +290,10 @@ def prose(node: ast.AST) -> Iterator[ast.AST]:
 
 def free_text(module: str) -> tuple[int, int, int]:
     """Count exceptions raised with text, prints of text, and other literals that read like a sentence."""
-    nodes = [*ast.walk(tree(module))]
     tables = [one for one in tree(module).body if is_table(one)] if is_catalogue(module) else []
-    raised = [one for one in nodes if isinstance(one, ast.Raise) and isinstance(one.exc, ast.Call) and not exempt(one)]
+    raised = [one for one in of_type(module, ast.Raise) if isinstance(one.exc, ast.Call) and not exempt(one)]
     raises = [one for one in raised if any(" " in literal(x) for x in one.exc.args) or any(True for _ in prose(one))]
-    calls = [one for one in nodes if isinstance(one, ast.Call) and ast.unparse(one.func) == "print"]
+    calls = [one for one in of_type(module, ast.Call) if dotted(one.func) == "print"]
     prints = [one for one in calls if any(True for _ in prose(one))]
     inside = {one for outer in (*raises, *prints, *tables) for one in prose(outer)}
     return len(raises), len(prints), sum(one not in inside for one in prose(tree(module)))
@@ -342,9 +341,9 @@ def reads_sentence(node: ast.AST, errors: set[str]) -> bool:
 def test_no_code_reads_sentences():
     found = set()
     for module in modules():
-        for outer in ast.walk(tree(module)):
-            if isinstance(outer, ast.FunctionDef):
-                errors = {one.name for one in ast.walk(outer) if isinstance(one, ast.ExceptHandler) and one.name}
-                if any(reads_sentence(node, errors) for node in ast.walk(outer)):
-                    found.add(f"{module}.{outer.name}")
+        for outer in of_type(module, ast.FunctionDef):
+            inside = [*ast.walk(outer)]
+            errors = {one.name for one in inside if isinstance(one, ast.ExceptHandler) and one.name}
+            if any(reads_sentence(node, errors) for node in inside):
+                found.add(f"{module}.{outer.name}")
     assert found == set()

@@ -14,7 +14,7 @@ PRIVATE = {
 # Whoever renames some lowers the number.
 MOST = {
     "advice": 1,
-    "analysis": 113,
+    "analysis": 110,
     "bench": 45,
     "checks": 44,
     "cli": 26,
@@ -22,7 +22,7 @@ MOST = {
     "common": 9,
     "engines": 4,
     "profiles": 15,
-    "report": 150,
+    "report": 149,
     "stats": 0,
     "tuning": 9,
     "worker": 15,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -34,6 +35,7 @@ WITHOUT_WRITER = ("envkit.worker", "envkit.engines.start")
 # ... and the check of a notebook, which prints messages alone.
 ONLY_TEXT = ("envkit", "envkit.checks.this_process")
 MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 500, 60, 5
+Node = TypeVar("Node", bound=ast.AST)
 
 
 @cache
@@ -49,15 +51,38 @@ def tree(module: str) -> ast.Module:
     return ast.parse(modules()[module].read_text())
 
 
-def imported(module: str) -> Iterator[str]:
+@cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module's tree. To walk the trees anew for each rule would take most of the tests' time."""
+    return tuple(ast.walk(tree(module)))
+
+
+@cache
+def of_type(module: str, kind: type[Node]) -> tuple[Node, ...]:
+    """Return all nodes of one type in a module, in the order of ``nodes``."""
+    return tuple(node for node in nodes(module) if isinstance(node, kind))
+
+
+def dotted(node: ast.AST) -> str:
+    """Return a name with its attributes, as ``os.path.join``. Nothing stands for any other expression in it.
+
+    ``ast.unparse`` would say the same, and takes several times as long as all else here.
+    """
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ""
+
+
+@cache
+def imported(module: str) -> tuple[str, ...]:
     """The kit's modules that one imports, anywhere in it; of a package's parts those that are modules."""
-    for node in ast.walk(tree(module)):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name in modules())
-        elif isinstance(node, ast.ImportFrom) and node.module in modules():
-            for one in node.names:
-                part = f"{node.module}.{one.name}"
-                yield part if part in modules() else str(node.module)
+    plain = [alias.name for node in of_type(module, ast.Import) for alias in node.names if alias.name in modules()]
+    parts = [
+        (str(node.module), f"{node.module}.{alias.name}")
+        for node in of_type(module, ast.ImportFrom) if node.module in modules()
+        for alias in node.names
+    ]  # fmt: skip
+    return (*plain, *(part if part in modules() else whole for whole, part in parts))
 
 
 def package(module: str) -> str | None:
@@ -99,8 +124,7 @@ def test_no_function_is_too_long():
     functions = (
         (f"{module}.{node.name}", (node.end_lineno or 0) - node.lineno + 1)
         for module in modules()
-        for node in ast.walk(tree(module))
-        if isinstance(node, ast.FunctionDef)
+        for node in of_type(module, ast.FunctionDef)
     )
     assert not {name: lines for name, lines in functions if lines > MOST_LINES_OF_A_FUNCTION}
 
@@ -109,10 +133,10 @@ def test_nothing_is_unpickled():
     """Whoever can write a file or reach a port could run code by it."""
     found = []
     for module in modules():
-        for node in ast.walk(tree(module)):
-            names = [*(one.name for one in node.names)] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            names += [node.attr] if isinstance(node, ast.Attribute) else []
-            found += [f"{module}: {name}" for name in names if name.partition(".")[0] in UNPICKLE]
+        imports = (*of_type(module, ast.Import), *of_type(module, ast.ImportFrom))
+        names = [alias.name for node in imports for alias in node.names]
+        names += [node.attr for node in of_type(module, ast.Attribute)]
+        found += [f"{module}: {name}" for name in names if name.partition(".")[0] in UNPICKLE]
     assert not found
 
 
@@ -154,8 +178,9 @@ OPENS = {
         "worker.user_command.process_tree.parent", "worker.workloads.loader_epochs.started_by",
     ),
     "programs and libraries that are run anyway, and data that was checked against its digest": (
-        "engines.interpreter._first_lines", "worker.evidence.running.exporting", "worker.fashion_mnist._mapped",
-        "worker.gpus.torch_cuda", "worker.image.conda_packages", "worker.libraries.locate",
+        "engines.interpreter._first_lines", "worker.evidence.compiler._settings", "worker.evidence.running.exporting",
+        "worker.evidence.symbols.imports", "worker.fashion_mnist._mapped", "worker.gpus.torch_cuda",
+        "worker.image.conda_packages", "worker.libraries._version_in", "worker.libraries.locate",
     ),
     "what the user's own command line and variables name, seen to be a file before": (
         "worker.evidence.nccl.probe", "worker.readings.text_of", "worker.user_command.files._content",
@@ -258,10 +283,9 @@ def test_nothing_else_writes_files():
 
 
 def calls(module: str) -> Iterator[tuple[str, ast.Call]]:
-    """What a module calls, by the dotted name as it is written, or the last part of it."""
-    for node in ast.walk(tree(module)):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+    """What a module calls, by the dotted name as it is written."""
+    for node in of_type(module, ast.Call):
+        yield dotted(node.func), node
 
 
 def test_only_the_writer_reaches_a_terminal():
@@ -270,9 +294,8 @@ def test_only_the_writer_reaches_a_terminal():
     for module in modules():
         if module in WRITERS:
             continue
-        for node in ast.walk(tree(module)):
-            name = node.attr if isinstance(node, ast.Attribute) else ""
-            found += [f"{module}:{node.lineno}: {name}"] if name in PAST_WRITER else []
+        past = [node for node in of_type(module, ast.Attribute) if node.attr in PAST_WRITER]
+        found += [f"{module}:{node.lineno}: {node.attr}" for node in past]
         for name, call in calls(module):
             writes = name in ("os.write", "os.writev", "os.fdopen", "open")
             to_stream = writes and ast.unparse(call.args[0]) in ("1", "2")

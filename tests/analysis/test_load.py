@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from envkit.analysis.load import neighbours
-from envkit.checks.interference import OTHERS
+from envkit.analysis.load import Load, neighbours
+from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
+from envkit.checks.interference import HOT, OTHERS, STOLEN, SWAPPED
 
 from tests.analysis.test_noise import others, sample
 
@@ -23,3 +24,16 @@ def measured(block, cpus):
 def test_blocks_count_in_which_others_took_as_much_as_the_limit(taken, disturbed):
     found = neighbours([measured(block, cpus) for block, cpus in enumerate(taken)], None)
     assert (found and (found.blocks, found.of, found.kind)) == (disturbed and (disturbed, 3, OTHERS))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (OTHERS, BesideOtherPrograms(1.5, 4.0)),
+        (STOLEN, WhileStolen(1.5, 4.0)),
+        (HOT, While(CPUS_HOT)),
+        (SWAPPED, While(MACHINE_SWAPPED)),
+    ],
+)
+def test_what_disturbed_a_result_is_told_by_its_kind(kind, message):
+    assert Load(7, 8, kind, 1.5, 4.0).message == message

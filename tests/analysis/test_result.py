@@ -29,6 +29,15 @@ def test_medians_per_arm():
     assert mine.in_effect
 
 
+def test_usage_of_a_command_whose_steps_are_unknown_is_of_all_of_it():
+    counted, _ = conclude(events_of()).measured
+    events = [{**event, "images_per_step": None} if event["event"] == "sample" else event for event in events_of()]
+    mine, _ = conclude(events).measured
+    assert mine.images_per_s is None
+    assert mine.faults_per_step == 3 * counted.faults_per_step
+    assert mine.cpu_s == pytest.approx(3 * counted.cpu_s)
+
+
 def test_equal_losses():
     (comparison,) = conclude(events_of()).comparisons
     assert (comparison.losses.largest_difference, comparison.losses.agree) == (0, True)
@@ -212,7 +221,7 @@ def test_steps_that_still_warm_up_are_left_out_of_all_numbers():
         if event["event"] == "sample":
             event["step_s"][0] *= 10
     result = conclude(events)
-    assert (result.skipped_steps, result.warm_up) == (1, {"baseline": 2, "mine": 0})
+    assert (result.lengths.skipped_steps, result.lengths.warm_up) == (1, {"baseline": 2, "mine": 0})
     assert result.measured[0].step_s == pytest.approx(1 / 3)
     assert result.comparisons[0].speedup.ratio == pytest.approx(2)
     assert {len(one.step_s) for one in result.samples} == {2}
@@ -231,7 +240,8 @@ def test_json_is_what_a_script_can_read():
 def test_a_run_that_was_ended_before_lengths_and_blocks_were_fixed_is_understood(blocks):
     result = conclude(records.run_events(blocks=blocks))
     assert result.comparisons[0].verdict == (Verdict.FASTER if blocks == 7 else Verdict.TOO_FEW_SAMPLES)
-    assert (result.design, result.warm_up, result.unsteady, result.skipped_steps) == (None, {}, [], 0)
+    fixed = result.lengths
+    assert (result.design, fixed.warm_up, fixed.unsteady, fixed.skipped_steps) == (None, {}, [], 0)
     json.dumps(result.to_json(), allow_nan=False)
 
 

@@ -263,6 +263,12 @@ def test_full_training_once_each(bench, simulation, instant, samples, events):
     assert len(simulation.starts(all=True)) == 3
 
 
+def test_each_full_training_is_told_when_it_ends(bench, instant, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    assert " ms per step" in bench("mine", "--full", "--epochs", 2).stderr
+    assert " ms per step" not in bench("mine").stderr
+
+
 def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation, instant):
     result = bench("mine", "--full", "--epochs", 2)
     assert result.returncode == 0

@@ -9,9 +9,10 @@ import time
 
 import pytest
 from envkit.bench.events import Program as OtherProgram
-from envkit.bench.messages import BesidePrograms, Program
+from envkit.bench.messages import BesidePrograms, Disturbed, Program
 from envkit.bench.neighbours import Neighbours, Process, busiest, processes
 from envkit.bench.run import Run
+from envkit.checks.messages import Swapped
 
 from tests.records import arm, run_events
 
@@ -66,6 +67,12 @@ def test_a_program_that_spins_is_found_in_proc():
         os.kill(pid, 9)
 
 
+def followed(run, event, **usage):
+    """Return ``run`` with a sample of 1 s of a worker that used 1 of its 2 CPUs."""
+    usual = {"worker_cpus": 2, "user_s": 1.0, "system_s": 0.0, "worker_cpus_busy_s": 1.0}
+    return run.followed_by({**event, "seconds": 1.0, "usage": {**event["usage"], **usual, **usage}})
+
+
 @pytest.mark.parametrize(
     ("hit", "said_after"),
     [({0}, None), ({0, 1}, 1), ({1, 2}, None), ({0, 2, 3}, None), ({0, 2, 3, 4, 5}, 4), (set(), None)],
@@ -76,12 +83,21 @@ def test_it_is_said_once_after_two_disturbed_blocks_in_a_row(hit, said_after):
     first, *events = run_events(arm("mine"), blocks=6)
     run = Run.parse([first])
     for block in range(6):
-        usage = {**events[block]["usage"], "worker_cpus": 2, "user_s": 1.0, "system_s": 0.0}
-        usage["worker_cpus_busy_s"] = 2.0 if block in hit else 1.0
-        run = run.followed_by({**events[block], "seconds": 1.0, "usage": usage})
+        run = followed(run, events[block], worker_cpus_busy_s=2.0 if block in hit else 1.0)
         if (load := lookout.after_block(run, block)) is not None:
             said.append(block)
             event, warning = load
             named = tuple(Program(program.name, program.pid, program.cpus) for program in event.programs)
             assert (event.block, warning) == (block, BesidePrograms(1.0, 2, named))
     assert said == [said_after] * (said_after is not None)
+
+
+def test_no_program_is_named_for_a_disturbance_that_is_none_of_a_program():
+    lookout = Neighbours()
+    first, *events = run_events(arm("mine"), blocks=2)
+    run = followed(Run.parse([first]), events[0], machine_swapped_bytes=2**21)
+    assert lookout.after_block(run, 0) is None
+    run = followed(run, events[1], machine_swapped_bytes=2**22)
+    load = lookout.after_block(run, 1)
+    assert load is not None
+    assert load[1] == Disturbed((Swapped(2**22),))

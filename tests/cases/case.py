@@ -20,6 +20,9 @@ TIMEOUT_S = 600  # beside other tests everything takes longer
 SHOWN_CHARACTERS = 300
 # A training is measured in this many blocks where its times are not the point.
 FEW = ("--blocks", "1", "--in-place", "--seed", "3")
+# How train.py trains unless a launch says otherwise. `envkit advise` needs an optimizer of PyTorch.
+BRIEF = {"TRAIN_S": "0.5", "OPTIMIZER": "none"}
+ADVISED = {"TRAIN_S": "2", "OPTIMIZER": "torch"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def try_out(case: Case, launch: Launch) -> Outcome:
             (place / file).write_text(text.replace("@PYTHON@", sys.executable))
         (folder / "tmp").mkdir()
         shell, _ = clean(os.environ, ())
-        variables = {"PYTHONPATH": str(PROJECT / "runner"), "TMPDIR": str(folder / "tmp"), "TRAIN_S": "2"}
+        variables = {"PYTHONPATH": str(PROJECT / "runner"), "TMPDIR": str(folder / "tmp"), **BRIEF}
         line = f"{launch.under} {shlex.quote(sys.executable)} -m envkit {launch.words}"
         result = subprocess.run(
             shlex.split(line.replace("@PYTHON@", sys.executable)), cwd=place, env={**shell, **variables, **launch.env},

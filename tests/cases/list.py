@@ -6,7 +6,7 @@ import os
 
 from envkit.worker.host import cpu_facts
 
-from tests.cases.case import FEW, Case, Launch
+from tests.cases.case import ADVISED, FEW, Case, Launch
 
 SHORT = " ".join(FEW)
 CORES, CPUS, CPU = cpu_facts()["physical_cores"], cpu_facts()["online_cpus"], min(os.sched_getaffinity(0))
@@ -55,7 +55,7 @@ OF_SEVERAL_CPUS = (
             Launch("advise -- @PYTHON@ train.py",
                    (f"Fix this first: 1 of this machine's {CPUS} CPUs may be used, because ",  # who started taskset
                     f"taskset -c 0-{CPUS - 1}"), never=("no profile changes that",),
-                   under=f"taskset -c {CPU}"),
+                   env=ADVISED, under=f"taskset -c {CPU}"),
             Launch(f"doctor --watch 3s -- taskset -c {CPU} @PYTHON@ train.py",
                    (f"few-cpus: 1 of this machine's {CPUS} CPUs may be used, because taskset binds it",)),
             Launch("exec bound.yaml -- @PYTHON@ bound_loader.py",
@@ -179,7 +179,7 @@ CASES = (
             Launch(f"bench llvm-omp {SHORT} {MS} -- @PYTHON@ second_openmp.py 1", SECOND, 1),
             Launch("advise -- @PYTHON@ second_openmp.py 1", (
                 "libomp-0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
-            ), never=("Try intel-omp",), env={"TRAIN_S": "15"}),
+            ), never=("Try intel-omp",), env={**ADVISED, "TRAIN_S": "15"}),
             Launch("exec glibc-retain -- @PYTHON@ second_openmp.py 2", (
                 "passed on KMP_DUPLICATE_LIB_OK, which the command may need", RETAINED,
             ), env={"KMP_DUPLICATE_LIB_OK": "TRUE"}),

@@ -10,7 +10,6 @@ from tests.cases.list import CASES
 LAUNCHES = [(case, number) for case in CASES for number in range(len(case.launches))]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("case", "number"), [pytest.param(case, n, id=f"{case.name}-{n}") for case, n in LAUNCHES])
 def test_the_answer_is_right(case, number):
     if not case.can_run:

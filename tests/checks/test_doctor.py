@@ -12,6 +12,9 @@ from envkit.checks.doctor.finding import Finding, Situation
 from envkit.checks.finding_messages import (
     FIX,
     WHY,
+    CountedByMachine,
+    CountedByMask,
+    CountedByMkl,
     FewProcessesLeft,
     FixedAddresses,
     Gain,
@@ -319,6 +322,36 @@ def test_the_quota_and_the_mask_are_named():
     (finding,) = diagnose(situation({"openmp": {"max_threads": 8}}, facts=facts))
     assert finding.seen == TooManyThreads(threads=8, usable=1, mask=8, quota=1.5)
     assert text(finding.seen) == "8 OpenMP threads for 1 usable CPU (a mask of 8 and a quota of 1.5)"
+
+
+def by_torch(rule, threads=8, **others):
+    seen = {"num_threads": threads, "threads_rule": rule, "version": "2.13.0"}
+    return {"openmp": {"max_threads": threads}, "torch": seen, "variables": {"sensitive": {}},
+            "cpu_use": {"machine_cores": 8, "cores": 4, "ranks": 1}, **others}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "affinity", "default"),
+    [
+        ("machine", 4, CountedByMachine("2.13.0")),
+        ("affinity", 8, CountedByMask("2.13.0")),
+        ("mkl", 8, CountedByMkl()),
+        ("mkl", 4, None),  # more than MKL counts: the program has set the number
+        ("affinity", 4, None),
+        (None, 8, None),
+    ],
+)
+def test_pytorch_s_rule_is_named_where_its_own_number_is_too_large(rule, affinity, default):
+    facts = {"affinity_cpus": affinity, "cpu_quota": 4.0}
+    (finding,) = diagnose(situation(by_torch(rule), facts=facts))
+    assert finding.seen == TooManyThreads(8, 4, affinity, 4.0, default)
+
+
+def test_it_is_not_named_where_a_variable_or_the_program_sets_the_number():
+    of_variable = by_torch("machine", variables={"sensitive": {"OMP_NUM_THREADS": "8"}})
+    for evidence in (of_variable, by_torch("machine", threads=9)):
+        (finding,) = diagnose(situation(evidence))
+        assert finding.seen.default is None
 
 
 def test_what_was_asked_for_is_not_said_again_once_it_was_seen():

@@ -14,6 +14,8 @@ from envkit.checks.effect_messages import (
     RemovedByProgram,
     SetBeforeTorch,
     SetByProgram,
+    TensorsBuiltIn,
+    TensorsFrom,
     Value,
 )
 from envkit.profiles.environment import Environment
@@ -190,6 +192,40 @@ def test_what_is_for_glibc_s_malloc_under_another(variables, read):
     assert seen(variables, {"malloc": {"error": "OSError: no"}}) == []  # nothing tells
 
 
+def kmp(**settings):
+    return {"openmp": {"runtime": "intel", "settings": settings}}
+
+
+BUILT_IN = {"malloc": {"allocator": "jemalloc", "tensors": "built-in", "settings": {}}}
+
+
+def test_a_preloaded_allocator_does_not_serve_tensors_where_pytorch_has_its_own():
+    wanted = environment(preload={"jemalloc": "/lib/j.so", "intel-openmp": "/lib/i.so"})
+    preloaded = {"preloaded": {"/lib/j.so": "mapped", "/lib/i.so": "mapped"}, "sensitive": {}}
+    evidence = {**EVIDENCE, **BUILT_IN, "variables": preloaded}
+    (failed,) = [one for one in check(wanted, evidence, {}) if not one.holds]
+    assert failed.key == "malloc.tensors"
+    assert (failed.expected, failed.seen) == (TensorsFrom("jemalloc").to_json(), TensorsBuiltIn().to_json())
+    served = {**evidence, "malloc": {**BUILT_IN["malloc"], "tensors": "jemalloc"}}
+    assert all(one.holds for one in check(wanted, served, {}))
+
+
+@pytest.mark.parametrize(
+    ("variables", "concerned"),
+    [
+        ({"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824"}, True),
+        ({"MALLOC_TRIM_THRESHOLD_": "4294967296"}, True),
+        ({"GLIBC_TUNABLES": "glibc.pthread.stack_cache_size=0"}, False),
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, False),  # the one that is built in reads it too
+    ],
+)
+def test_settings_of_glibc_s_malloc_do_not_concern_tensors_there(variables, concerned):
+    (name,) = variables
+    found = seen(variables, {"malloc": {**BUILT_IN["malloc"], "allocator": "glibc"}})
+    message = (f"variable {name}", TensorsFrom(GLIBC_MALLOC).to_json(), TensorsBuiltIn().to_json())
+    assert [one for one in found if one[2] == TensorsBuiltIn().to_json()] == ([message] if concerned else [])
+
+
 def mimalloc(**settings):
     return {"malloc": {"allocator": "mimalloc-2", "settings": settings}}
 
@@ -218,6 +254,15 @@ def mimalloc(**settings):
          [("gpu.settings.expandable_segments", True, False)]),
         ({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}, {"gpu": {"settings": {"expandable_segments": True}}}, []),
         ({"OMP_UNKNOWN": "4"}, {}, []),
+        # a tunable that the loader does not list: of another version, or another processor
+        ({"GLIBC_TUNABLES": "glibc.cpu.name=generic"}, {},
+         [("malloc.settings.glibc.cpu.name", "generic", NoSuchSetting().to_json())]),
+        ({"KMP_PLAIN_BARRIER": "2"}, kmp(KMP_PLAIN_BARRIER="2,3"), []),
+        ({"KMP_PLAIN_BARRIER": "2,2"}, kmp(KMP_PLAIN_BARRIER="2,3"),
+         [("openmp.settings.KMP_PLAIN_BARRIER", "2,2", "2,3")]),
+        # distributed barriers take the place of all others
+        ({"KMP_PLAIN_BARRIER_PATTERN": "Hyper"}, kmp(KMP_PLAIN_BARRIER_PATTERN="dist,dist"),
+         [("openmp.settings.KMP_PLAIN_BARRIER_PATTERN", "hyper", "dist")]),
         # what only other versions have; what it does not list of all versions' may be an older name of another
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_DECOMMIT_DELAY=25),
          [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", NoSuchSetting().to_json())]),

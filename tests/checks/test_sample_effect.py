@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu
+from envkit.checks.effect_messages import (
+    CompiledNothing,
+    Cpus,
+    InheritedCpus,
+    NoSuchSetting,
+    OwnCpus,
+    ReadBy,
+    ThreadsOnOneCpu,
+)
 from envkit.checks.sample_effect import check_sample, judged, most_cpus
 from envkit.profiles.environment import Environment
 
@@ -90,3 +98,46 @@ def test_a_list_that_the_command_added_to_is_in_effect():
 
     assert failing_with(wanted) == failing_with(f"{added}:{wanted}") == failing_with(f"{wanted}:{added}") == []
     assert failing_with(added) == failing_with(f"{added}:glibc.malloc.hugetlb=2") == ["variable GLIBC_TUNABLES"]
+
+
+COMPILED = {"TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE": "1024"}
+
+
+def compiling(backend, **settings):
+    """A process with the variables of COMPILED, in which this compiler has made code."""
+    seen = {"variables": {"sensitive": COMPILED}, "compiler": {"backend": backend, "settings": settings}}
+    return {"pid": 7, "argv": ["python", "7.py"], "evidence": seen}
+
+
+@pytest.mark.parametrize("backend", ["none", "other"])
+def test_what_inductor_alone_reads_needs_a_process_that_compiles_by_it(backend):
+    sample = {**compiling(backend), "stderr": ""}
+    (failed,) = check_sample(environment(**COMPILED), sample, {})
+    assert (failed.key, failed.holds) == ("variable TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE", False)
+    assert (failed.expected, failed.seen) == (ReadBy(("Inductor",)).to_json(), CompiledNothing().to_json())
+    assert check_sample(environment(), {**sample, "evidence": compiling("none")["evidence"]}, COMPILED) == []
+
+
+def test_one_process_of_a_command_that_compiles_is_enough():
+    trains = compiling("inductor", TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE=1024)
+    sample = {**compiling("none"), "other_processes": [trains], "stderr": ""}
+    assert check_sample(environment(**COMPILED), sample, {}) == []
+    ranks = [{**compiling("none"), "rank": rank, "node": "here", "cpus": [rank]} for rank in (0, 1)]
+    failed = check_sample(environment(**COMPILED), {"ranks": ranks, "stderr": ""}, {})
+    assert [one.key for one in failed if not one.holds] == ["variable TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [({"TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE": 512}, 512), ({}, NoSuchSetting().to_json())],
+)
+def test_inductor_s_settings_are_compared(settings, seen):
+    sample = {**compiling("inductor", **settings), "stderr": ""}
+    (failed,) = check_sample(environment(**COMPILED), sample, {})
+    assert (failed.key, failed.seen) == ("compiler.settings.TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE", seen)
+    assert not failed.holds
+
+
+def test_evidence_without_the_probe_claims_nothing():
+    sample = {"pid": 7, "argv": [], "evidence": {"variables": {"sensitive": COMPILED}}, "stderr": ""}
+    assert check_sample(environment(**COMPILED), sample, {}) == []

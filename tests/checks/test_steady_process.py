@@ -21,6 +21,7 @@ from tests.processes import until
 FAULTS = (
     "import mmap\nprint(flush=True)\nwhile True:\n  m = mmap.mmap(-1, 2**24)\n  m.write(bytes(2**24))\n  m.close()\n"
 )
+SPINS = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nprint(flush=True)\nwhile True: pass\n"
 SLEEPS = "import time\nprint(flush=True)\ntime.sleep(600)\n"
 
 
@@ -65,6 +66,11 @@ def test_one_that_sleeps(begun, any_program):
     until(lambda: (fields := owner.stat_fields(pid)) and fields[0] == "S")
     seen = watch(pid, 0.5)
     assert (seen["usage"]["minor_faults"], seen["usage"]["user_s"]) == (0, 0.0)
+
+
+def test_of_two_that_share_a_cpu_each_waits_for_it(begun, any_program):
+    pid, _ = (begun(SPINS).pid for _ in range(2))
+    assert until(lambda: watch(pid, 0.5)["waited_s"] > 0.1)
 
 
 def test_what_it_has_started_counts_too(begun):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from envkit.checks.effect_messages import Value
@@ -18,7 +20,7 @@ from envkit.checks.process_messages import (
     SetBesides,
     SetHere,
 )
-from envkit.checks.this_process import _at_torch, check, judge
+from envkit.checks.this_process import _at_torch, _started_on, check, judge
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import BEFORE_TORCH
 from envkit.rendering import text
@@ -101,6 +103,19 @@ def test_a_runtime_that_does_not_tell_what_it_read():
 )
 def test_what_is_known_of_the_moment_when_torch_was_imported(now, at_torch):
     assert _at_torch({"X": "y"}, {"X": "y", **now}) == at_torch
+
+
+def test_a_process_began_with_the_cpus_of_all_its_threads_though_a_runtime_has_bound_one():
+    every, done = os.sched_getaffinity(0), threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        os.sched_setaffinity(0, {min(every)})
+        assert _started_on() == every
+    finally:
+        os.sched_setaffinity(0, every)
+        done.set()
+        thread.join()
 
 
 def test_a_variable_that_is_not_set_and_one_that_is_another():

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from tests.simulation import PROJECT
+from tests.test_structure import dotted
 
 RUNNER = PROJECT / "runner"
 # Code of workers has tables of its own: what evidence reads, and what workers do not inherit.
@@ -40,14 +41,14 @@ def names_read(path: str) -> Iterator[str]:
             keys = node.args[:1] if node.func.attr in ("get", "pop") else []
         elif isinstance(node, ast.Compare) and any(map(_is_environ, node.comparators)):
             keys = [node.left]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("getenv"):
+        elif isinstance(node, ast.Call) and dotted(node.func).endswith("getenv"):
             keys = node.args[:1]
         for key in keys:
             yield from _values(path, key)
 
 
 def _is_environ(node: ast.expr) -> bool:
-    return ast.unparse(node) == "os.environ"
+    return dotted(node) == "os.environ"
 
 
 def _values(path: str, node: ast.expr) -> Iterator[str]:
@@ -57,14 +58,14 @@ def _values(path: str, node: ast.expr) -> Iterator[str]:
         for one in node.elts:
             yield from _values(path, one)
     elif isinstance(node, ast.Name | ast.Attribute):
-        yield from _constant(path, ast.unparse(node))
+        yield from _constant(path, dotted(node))
 
 
 def _constant(path: str, name: str) -> Iterator[str]:
     """The value of a constant of a module, or of one that it imports."""
     first, _, rest = name.partition(".")
     for node in module(path).body:
-        if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
+        if isinstance(node, ast.Assign) and any(dotted(target) == name for target in node.targets):
             yield from _values(path, node.value)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("envkit"):
             for one in node.names:

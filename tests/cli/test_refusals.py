@@ -35,6 +35,7 @@ TABLE = [
     (("show", "baseline", "--python", "/none"), None, "engines.no-interpreter", "--python /none"),
     (("show", "baseline", "--memory", "4g"), None, "engines.option-without-effect", "--memory"),
     (("bench",), None, "cli.needs-profile", "PROFILE"),
+    (("bench", FILE), f"{HEAD}env: {{TORCHINDUCTOR_FREEZING: '1'}}\n", "bench.nothing-compiles", "--compile"),
     (("bench", "inetl-omp"), None, "profiles.unknown-profile", "'intel-omp'"),
     (("bench", "baseline", "--engine", "dokcer"), None, "common.unknown-word", "'docker'"),
     (("bench", "baseline", "--python", "/no/python"), None, "engines.no-interpreter", "--python /no/python"),

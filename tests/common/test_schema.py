@@ -163,6 +163,7 @@ def test_nothing_need_be_remembered(check, monkeypatch, tmp_path):
 
 def test_without_jsonschema_only_the_kits_own_files_are_taken(check, monkeypatch, tmp_path):
     schema._validator.cache_clear()
+    schema._ACCEPTED.clear()
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     assert check("value: 1\n") == NoValidator(str(tmp_path / "some.yaml"))
     monkeypatch.setattr(schema, "KIT", tmp_path)

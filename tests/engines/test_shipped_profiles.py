@@ -13,6 +13,8 @@ from tests.engines.test_local import document_of, start_worker
 
 # What sets a number of threads that may be the default on this machine, and nothing else.
 THREADS_ALONE = {"physical-cores", "smt"}
+# Sets the instructions that are the default on a processor without AVX-512.
+AVX2_ALONE = "aten-avx2"
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +31,13 @@ def evidence():
 def told_apart(inspection, evidence):
     """Return the profiles that apply by an ``inspection``, each with whether ``evidence`` lacks what it expects."""
     found = {}
+    as_by_default = {*THREADS_ALONE, *([AVX2_ALONE] if evidence["torch"]["cpu_capability"] == "AVX2" else [])}
     for name in profile.names():
         try:
             expect = resolve(profile.load(name), inspection).expect
         except InputError:  # it does not apply here, or lacks a library
             continue
-        if expect and name not in THREADS_ALONE:
+        if expect and name not in as_by_default:
             found[name] = not all(Check(key, value, look_up(evidence, key)).holds for key, value in expect.items())
     return found
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from envkit.cluster.fleet import kept
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import Watch
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import Settings
+from envkit.engines import measured_cores
+from envkit.engines.measured_cores import MeasuredCores
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +22,8 @@ from tests.mutations import damaged, jsons, lines
 from tests.records import arm, judge, run_events, write
 
 SUBMISSION = {"schema": 1, **submission().to_json()}
+MEASURED = MeasuredCores("0-3", ("0-1", "2-3"), "2026-11-28")
+CORES = {"machine": measured_cores.machine(), "measured": [msgspec.to_builtins(MEASURED)]}
 NODE = vars(Outcome("17", 1.0, 2.0, 0, "x", "n[1-2]"))
 ROLL_CALL = b"before host 1.5\nanswer node1 2.5 nothing\nafter host 3.5\n"
 
@@ -42,6 +47,19 @@ def test_a_submission(folder, content):
         assert Settings.from_json(json.loads(json.dumps(found.to_json())))
     else:
         assert len(line.splitlines()) == 1
+
+
+@settings(max_examples=150)
+@given(content=jsons(CORES))
+def test_measured_cores(tmp_path_factory, content):
+    """A damaged file counts as none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cores"))
+        measured_cores.keep(MEASURED)
+        (path,) = measured_cores._folder().iterdir()
+        path.write_bytes(content)
+        found = measured_cores.find({0, 3})
+        assert found is None or found.count({0, 3}) in (1, 2)
 
 
 @settings(max_examples=150)

@@ -23,6 +23,8 @@ from envkit.profiles.setting_messages import (
     NeedsVersion,
     NobodyReads,
     NoLongerRead,
+    RemovedInVersion,
+    RemoveKey,
     RemoveOrGet,
     RemoveOrUpdate,
     UnknownKey,
@@ -56,7 +58,7 @@ from tests.refusals import refusal
 FILES = sorted(catalogue.FOLDER.glob("*.yaml"))
 SCHEMA = catalogue.FOLDER.parent / "schemas/variables.schema.json"
 INSPECTION = {
-    "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},
+    "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2, "cpu_vendor": "AuthenticAMD"},
     "fingerprint": {"libc": "glibc 2.36", "architecture": "x86_64"},
     "packages": {"torch": "2.13.0+cpu", "intel-openmp": "2026.2.0"},
     "python": {"version": "3.11.7"},
@@ -204,7 +206,8 @@ def test_a_variable_that_nothing_in_the_image_reads():
 def test_who_is_in_an_image():
     assert readers(INSPECTION) == EVERYTHING - {"cuda", "nccl"}
     assert versions(INSPECTION) == {
-        "glibc": "2.36", "pytorch": "2.13.0+cpu", "intel-openmp": "2026.2.0", "python": "3.11.7",
+        "glibc": "2.36", "pytorch": "2.13.0+cpu", "inductor": "2.13.0+cpu", "intel-openmp": "2026.2.0",
+        "python": "3.11.7",
     }  # fmt: skip
     cuda = {**INSPECTION, "packages": {"torch": "2.13.0+cu130", "intel-openmp": None}}
     assert readers(cuda) >= {"cuda", "nccl"}
@@ -228,9 +231,57 @@ def test_versions_that_do_not_read_it():
 
 
 @pytest.mark.parametrize(
+    ("name", "library", "value", "since"),
+    [
+        ("MALLOC_CONF", "jemalloc", "tcache_max:65536", "5.3"),
+        ("MALLOC_CONF", "jemalloc", "disable_large_size_classes:false", "5.3.1"),
+        ("MALLOC_CONF", "jemalloc", "tcache_ncached_max:256-1024:8|4096-8192:2", "5.3.1"),
+        ("MALLOC_CONF", "jemalloc", "hpa_hugify_style:eager", "5.3.1"),
+        ("MALLOC_CONF", "jemalloc", "process_madvise_max_batch:32", "5.3.1"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.pthread.stack_hugetlb=0", "2.38"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.cpu.plt_rewrite=1", "2.39"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.cpu.x86_memset_non_temporal_threshold=0x100000", "2.40"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.rtld.execstack=0", "2.41"),
+    ],
+)
+def test_keys_that_came_later(name, library, value, since):
+    older = {"5.3": "5.2.1", "5.3.1": "5.3.0"}.get(since, "2.36")
+    key = value.partition(":" if library == "jemalloc" else "=")[0]
+    assert problem(name, value, known={library: older}).wrong == NeedsVersion(key, since, older)
+    assert problem(name, value, known={library: since}) is None
+    assert problem(name, value) is None  # it may be new enough
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "value", "before", "last"),
+    [
+        ("MALLOC_CONF", "jemalloc", "hpa_sec_bytes_after_flush:65536", "5.3.1", "5.3.0"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.elision.enable=1", "2.43", "2.42"),
+        ("GLIBC_TUNABLES", "glibc", "glibc.cpu.hwcap_mask=0x6", "2.40", "2.39"),
+    ],
+)
+def test_keys_that_went(name, library, value, before, last):
+    key = value.partition(":" if library == "jemalloc" else "=")[0]
+    said = problem(name, value, known={library: before})
+    assert said == InVain(name, RemovedInVersion(key, before, before), RemoveKey(key))
+    assert problem(name, value, known={library: last}) is None
+
+
+def test_the_version_that_a_library_s_file_tells_counts():
+    of_file = {**INSPECTION["libraries"], "jemalloc": {"path": "/lib/j.so", "sha256": "0", "version": "5.3.0"}}
+    inspection = {**INSPECTION, "libraries": of_file}
+    assert versions(inspection)["jemalloc"] == "5.3.0"
+    environment = Environment("mine", "", {"MALLOC_CONF": "huge_arena_pac_thp:true"}, {}, (), {}, "same")
+    found = refusal(require, environment, inspection)
+    assert found.reason.wrong == NeedsVersion("huge_arena_pac_thp", "5.3.1", "5.3.0")
+    require(environment, INSPECTION)
+
+
+@pytest.mark.parametrize(
     ("name", "value", "version", "newer"),
     [
         ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=1073741824", "2.34", "2.35"),
+        ("GLIBC_TUNABLES", "glibc.rtld.execstack=2", "2.41", "2.42"),
         ("MALLOC_MMAP_THRESHOLD_", "1073741824", "2.34", "2.35"),
         ("GLIBC_TUNABLES", "glibc.malloc.tcache_max=0x10000", "2.41", "2.42"),
     ],
@@ -278,7 +329,8 @@ GOOD = {
     "KMP_BLOCKTIME": ["0", "200", "5ms", "200us", "infinite"],
     "KMP_HW_SUBSET": ["1c", "1s,4c,2t", "4c@2", "1Sockets,2Cores", "*c,1t"],
     "KMP_WARNINGS": ["0", "on", ".F.", "True"],
-    "KMP_FORKJOIN_BARRIER_PATTERN": ["dist,dist", "hyper"],
+    "KMP_FORKJOIN_BARRIER_PATTERN": ["dist,dist", "hyper", "hyper,hyper", "tree,linear"],
+    "KMP_REDUCTION_BARRIER": ["2,2", "31", "0,5"],
     "MALLOC_CONF": ["", "thp:always,dirty_decay_ms:-1", "narenas:default", "oversize_threshold:0", "junk:alloc"],
     "GLIBC_TUNABLES": ["", "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=2", "glibc.malloc.mmap_threshold=0x100000"],
     "MALLOC_ARENA_MAX": ["1"],
@@ -313,6 +365,11 @@ GOOD = {
     "PYTHONHASHSEED": ["0", "random"],
     "LD_PRELOAD": ["/lib/a.so:/lib/b.so"],
     "LRU_CACHE_CAPACITY": ["1", "1024"],
+    "TORCHINDUCTOR_MAX_AUTOTUNE": ["0", "1"],
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS": ["ATEN", "aten,cpp"],
+    "TORCHINDUCTOR_MULTI_KERNEL": ["3"],
+    "TORCHINDUCTOR_CPP_GEMM_CACHE_BLOCKING": ["4,1,10"],
+    "TORCHINDUCTOR_CPP_ENABLE_FLOATING_POINT_CONTRACT_FLAG": ["fast"],
 }  # fmt: skip
 BAD = {
     "OMP_NUM_THREADS": ["0", "abc", "2,x", "-3", "99999999999", "", "0x4", "²"],
@@ -321,6 +378,17 @@ BAD = {
     "OMP_PLACES": ["core", "cores(0)", "{0,1", "{a}"],
     "OMP_WAIT_POLICY": ["aktive"],
     "LRU_CACHE_CAPACITY": ["0", "1k"],
+    "TORCHINDUCTOR_MAX_AUTOTUNE": ["true", "2", ""],
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS": ["ATEN;CPP", "CUBLAS"],
+    "TORCHINDUCTOR_COMPILE_THREADS": ["0", "all"],
+    "TORCHINDUCTOR_WORKER_START": ["forkserver"],
+    "TORCHINDUCTOR_CPP_GEMM_THREAD_FACTORS": ["2,2"],
+    "TORCHINDUCTOR_CPP_ENABLE_FLOATING_POINT_CONTRACT_FLAG": ["off -fplugin=x"],
+    "KMP_PLAIN_BARRIER_PATTERN": ["dist,dist,dist", "spread", "dist, dist", " hyper", ""],
+    "KMP_LOCK_KIND": ["fast"],
+    "KMP_SCHEDULE": ["dynamic,greedy", "static"],
+    "KMP_ATOMIC_MODE": ["3"],
+    "KMP_FORKJOIN_BARRIER": ["32", "2,2,2", "a"],
     "OMP_SCHEDULE": ["foo", "static,0", "dynamic,x"],
     "OMP_STACKSIZE": ["4MB", "x", "-1"],
     "OMP_THREAD_LIMIT": ["0"],

@@ -6,6 +6,7 @@ import ctypes.util
 import importlib.util
 import mmap
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -13,11 +14,15 @@ from pathlib import Path
 
 import pytest
 from envkit.profiles.catalogue import check, load
+from envkit.profiles.values import numbers
+from envkit.worker.evidence.malloc import parse_tunables
 from envkit.worker.evidence.openmp import parse_display
 from envkit.worker.libraries import LIBRARIES, locate, search_folders
 
 from tests.profiles.test_catalogue import BAD, GOOD
 
+# Starts the OpenMP runtime whose file is named behind it.
+LOAD_RUNTIME = (sys.executable, "-IS", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).omp_get_max_threads()")
 LOADER = next(Path("/lib64").glob("ld-linux-*.so.2"), None)
 
 
@@ -36,6 +41,8 @@ def files_of(library: str) -> list[Path]:  # noqa: PLR0911 - a return for each k
     if torch is None or not torch.submodule_search_locations or library == "cuda":
         return []
     folder = Path(torch.submodule_search_locations[0]) / "lib"
+    if library == "inductor":
+        return [folder.parent / "_inductor/config.py"]
     if library == "nccl":  # a wheel of its own, beside a torch that is built with CUDA
         return [*folder.parent.parent.glob("nvidia/nccl/lib/libnccl.so*")]
     if library == "gnu-openmp":
@@ -89,11 +96,47 @@ def test_jemalloc_agrees(known):
 @pytest.mark.parametrize("known", [True, False])
 def test_the_intel_runtime_agrees_on_affinity(known):
     path = preloadable("intel-openmp")
-    load_it = [sys.executable, "-IS", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).omp_get_max_threads()", path]
     for value in (GOOD if known else BAD)["KMP_AFFINITY"][:6]:
-        told = output(load_it, KMP_AFFINITY=value, KMP_SETTINGS="1")
+        told = output([*LOAD_RUNTIME, path], KMP_AFFINITY=value, KMP_SETTINGS="1")
         # of what is no fault of the value: balanced chooses a granularity, and a machine may lack a layer
         assert (not re.search(r"Warning #(57|58|59|61|62|65|81):", told)) == known, (value, told)
+
+
+def test_jemalloc_and_the_catalogue_have_the_same_keys():
+    """Of its version: what came later, or went before, is refused by both."""
+    path = preloadable("jemalloc")
+    version = locate(search_folders())["jemalloc"]["version"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    for key, kind in load()["MALLOC_CONF"].kind.keys.items():
+        values = {"integer": str(max(kind.min or 0, 1)), "number": "0.5"}
+        value = kind.words[-1] if kind.words else values.get(kind.type, "1-160:2" if ":" in kind.shape else "-1")
+        said = output(["/bin/true"], LD_PRELOAD=path, MALLOC_CONF=f"{key}:{value}")
+        refused = check({"MALLOC_CONF": f"{key}:{value}"}, {"jemalloc"}, {"jemalloc": version})
+        assert ("Invalid conf" in said) == bool(refused), (key, value, said)
+
+
+def test_glibc_and_the_catalogue_have_the_same_tunables():
+    if LOADER is None:
+        pytest.skip("glibc's loader is not on this machine")
+    listed = parse_tunables(output([str(LOADER), "--list-tunables"])).keys()
+    keys, version = load()["GLIBC_TUNABLES"].kind.keys, platform.libc_ver()[1]
+    assert not listed - keys.keys()
+    there = {
+        key
+        for key, kind in keys.items()
+        if not (kind.since and numbers(version) < numbers(kind.since))
+        and not (kind.before and numbers(version) >= numbers(kind.before))
+    }
+    of_others = {"glibc.cpu.name"} if platform.machine() == "x86_64" else set()
+    assert there - of_others <= listed
+
+
+@pytest.mark.parametrize("name", ["KMP_FORKJOIN_BARRIER", "KMP_PLAIN_BARRIER_PATTERN"])
+def test_the_intel_runtime_refuses_wrong_barriers_too(name):
+    path = preloadable("intel-openmp")
+    for value in BAD[name]:
+        if value.count(",") < 2 and value:  # of three it takes two; an empty one is as good as none
+            assert "is invalid" in output([*LOAD_RUNTIME, path], **{name: value}), value
 
 
 def test_glibc_agrees():
@@ -132,10 +175,22 @@ def test_glibc_agrees():
         ("KMP_TASKLOOP_MIN_TASKS", "8", "8"),
         ("KMP_TEAMS_THREAD_LIMIT", "1", "1"),
         ("KMP_VERSION", "1", "true"),
+        ("KMP_FORKJOIN_BARRIER_PATTERN", "dist,dist", "dist,dist"),
+        ("KMP_PLAIN_BARRIER_PATTERN", "tree,linear", "tree,linear"),
+        ("KMP_REDUCTION_BARRIER_PATTERN", "hierarchical", "hierarchical,hyper"),
+        ("KMP_DEVICE_THREAD_LIMIT", "3", "3"),
+        ("KMP_LOCK_KIND", "tas", "tas"),
+        ("KMP_ATOMIC_MODE", "1", "1"),
+        ("KMP_SCHEDULE", "static,greedy", "static,greedy;guided,iterative"),
+        ("KMP_MALLOC_POOL_INCR", "2M", "2M"),
+        ("KMP_STACKOFFSET", "128", "128"),
+        ("KMP_MWAIT_HINTS", "1", "1"),
+        ("KMP_TEAMS_PROC_BIND", "close", "close"),
+        ("LIBOMP_NUM_HIDDEN_HELPER_THREADS", "2", "2"),
+        ("LIBOMP_USE_HIDDEN_HELPER_TASK", "1", "true"),
     ],
 )
 def test_the_intel_runtime_lists_what_it_was_set_to(name, value, listed):
     assert not check({name: value}, {"intel-openmp"}, {})
     path = preloadable("intel-openmp")
-    load_it = [sys.executable, "-IS", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).omp_get_max_threads()", path]
-    assert parse_display(output(load_it, KMP_SETTINGS="1", **{name: value}))[name] == listed
+    assert parse_display(output([*LOAD_RUNTIME, path], KMP_SETTINGS="1", **{name: value}))[name] == listed

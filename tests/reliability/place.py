@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.bench import record
-from envkit.bench.measure import ENDED
+from envkit.bench.decide import ENDED
 from envkit.bench.record import FILE_NAME, Event
 from envkit.common.errors import InputError
 

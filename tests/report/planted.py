@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envkit.bench.measure import FAILED
+from envkit.bench.decide import FAILED
 from envkit.bench.record import Event
 from envkit.engines.messages import Killed
 from envkit.messages import Message

@@ -138,8 +138,8 @@ def test_what_may_be_wider_than_the_page_scrolls_by_keyboard_and_has_a_name(page
 @pytest.mark.parametrize(("number", "folded"), [(3, 0), (4, 4)])
 def test_of_many_findings_each_has_one_line(number, folded):
     rows = [row for name in "abcd"[:number] for row in (Row(name, "found"), Row("", "the reason"))]
-    report = Report(Row("", "verdict"), "title", [Section("findings", "Findings", [Rows(rows, bold=True)])])
-    found = Page(html.render(report, lambda drawing, narrow: ""))
+    report = Report(Row("", "verdict"), [Section("findings", "Findings", [Rows(rows, bold=True)])])
+    found = Page(html.render("title", report, lambda drawing, narrow: ""))
     cards = [one for one in found.all("details") if "card" in (one.get("class") or "")]
     assert len(cards) == folded
     assert all("open" not in one for one in cards)

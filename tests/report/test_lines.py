@@ -40,6 +40,11 @@ def line(events, label):
     return found
 
 
+def cause(result):
+    """The message on the cause of a difference."""
+    return next(row.text for row in lines.rows(result) if row.label == "Why")
+
+
 def warnings(events):
     return [row.text for row in cautions.rows(conclude(events))]
 
@@ -205,7 +210,7 @@ def test_page_faults_of_a_users_command_are_those_of_its_run():
     result = conclude(events_of(12, mine={"seconds": times(0.6), "usage": {"minor_faults": 3}}))
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
     of_command = replace(result, study=replace(result.study, user_command=own))
-    assert [lines.why(one).unit for one in (result, of_command)] == ["step", "run"]
+    assert [cause(one).unit for one in (result, of_command)] == ["step", "run"]
     assert [tables.header(tables.columns(one))[4] for one in (result, of_command)] == ["faults/step", "faults/run"]
 
 
@@ -219,9 +224,9 @@ def test_an_allocator_s_settings_explain_page_faults_that_are_gone():
     result = conclude(events_of(12, mine={"usage": {"minor_faults": 0}}))
     environment = replace(result.environments["mine"], variables={"MALLOC_CONF": "dirty_decay_ms:-1"})
     known = replace(result, environments={**result.environments, "mine": environment})
-    assert lines.why(known).cause == said.MEMORY_KEPT
+    assert cause(known).cause == said.MEMORY_KEPT
     huge = replace(environment, variables={"THP_MEM_ALLOC_ENABLE": "1"})
-    assert lines.why(replace(result, environments={**result.environments, "mine": huge})).cause == said.HUGE_PAGES
+    assert cause(replace(result, environments={**result.environments, "mine": huge})).cause == said.HUGE_PAGES
 
 
 # --- cautions ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.bench.measure import FAILED
+from envkit.bench.decide import FAILED
 from envkit.bench.study import Study, WorkloadSpec
 from envkit.report import advice, certainty, html, judgement
 from envkit.report.exports.rows import results

@@ -108,6 +108,10 @@ def test_without_any_noise(length):
     assert steady([[0.02] * STEPS] * 3) == Steady(0, reached=True)
 
 
+def test_a_slow_start_whose_very_first_step_is_not_is_found_before_times_that_are_exactly_alike():
+    assert steady([[1.0] + [1.3] * 9 + [1.0] * (STEPS - 10)]) == Steady(10, reached=True)
+
+
 def test_too_few_steps_say_nothing():
     assert steady([]) is None
     assert steady(flat(1, 5, steps=MIN_STEPS - 1)) is None

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from envkit.bench import record
-from envkit.bench.measure import ENDED
+from envkit.bench.decide import ENDED
 from envkit.engines.base import PROJECT
 
 from tests.nvidia import accelerator

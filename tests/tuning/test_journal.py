@@ -13,22 +13,28 @@ from pathlib import Path
 import pytest
 from envkit.common.errors import InputError
 from envkit.messages import Printed
-from envkit.tuning.journal import Journal
+from envkit.tuning import journal
+from envkit.tuning.journal import LONGEST_PAUSE_S, Journal
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks, NotShared
 from envkit.tuning.shared_trials import FILE_NAME, publish, published, storage_in
 
 from tests.refusals import refusal
 from tests.simulation import PROJECT
 
-# Says so many things, as a node would.
-NODE = """
-import sys
+# Four processes that say so many things, as nodes would. They are forked from one: to import the tuner takes a second.
+NODES = """
+import os, sys
 from pathlib import Path
 from envkit.tuning import journal
-journal.ABANDONED_S = 5.0  # a node that has the lock may wait long for a CPU or the disk
-file = journal.Journal(Path(sys.argv[1]))
-for number in range(20):
-    file.append_logs([{"node": sys.argv[2], "number": number}])
+journal.ABANDONED_S = 2.0
+for node in range(4):
+    if not os.fork():
+        file = journal.Journal(Path(sys.argv[1]))
+        for number in range(20):
+            file.append_logs([{"node": node, "number": number}])
+            journal.ABANDONED_S = 30.0  # the killed one's lock is gone, and who has it now may wait long for a CPU
+        os._exit(0)
+sys.exit(any(os.wait()[1] for node in range(4)))
 """
 
 
@@ -40,13 +46,11 @@ def path(tmp_path):
 def test_what_several_nodes_say_at_once_is_all_there_whatever_lock_a_killed_one_left(path):
     lock = path.with_name(f"{FILE_NAME}.lock")
     lock.symlink_to("killed")
-    nodes = [
-        subprocess.Popen([sys.executable, "-c", NODE, path, str(node)], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-        for node in range(4)
-    ]
-    assert [node.communicate(timeout=240)[1] for node in nodes] == [""] * 4
+    command = [sys.executable, "-c", NODES, path]
+    nodes = subprocess.run(command, cwd=PROJECT, timeout=240, capture_output=True, text=True, check=False)
+    assert (nodes.returncode, nodes.stderr) == (0, "")
     found = [(one["node"], one["number"]) for one in Journal(path).read_logs(0)]
-    assert sorted(found) == sorted((str(node), number) for node in range(4) for number in range(20))
+    assert sorted(found) == [(node, number) for node in range(4) for number in range(20)]
     assert not os.path.lexists(lock)
 
 
@@ -69,6 +73,24 @@ def test_a_lock_that_was_taken_away_from_a_node_that_was_suspended_is_left_to_it
         lock.unlink()
         lock.symlink_to("another node")
     assert str(lock.readlink()) == "another node"
+
+
+def test_who_waits_for_a_lock_looks_ever_less_often_and_never_waits_longer_than_the_longest_pause(path, monkeypatch):
+    lock, pauses = path.with_name(f"{FILE_NAME}.lock"), []
+    lock.symlink_to("another node")
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 30:
+            lock.unlink()
+
+    monkeypatch.setattr(journal.time, "sleep", sleep)
+    with Journal(path)._lock():
+        pass
+    assert pauses[0] <= 0.001
+    assert pauses[1] <= 0.002
+    assert LONGEST_PAUSE_S / 2 <= max(pauses) <= LONGEST_PAUSE_S
+    assert len({*pauses[-10:]}) == 10  # nodes that began together do not go on together
 
 
 def test_a_disk_that_is_full_leaves_the_journal_as_it_was(path):

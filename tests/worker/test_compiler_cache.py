@@ -17,6 +17,7 @@ def default_of_torch(monkeypatch):
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
 
 
+@pytest.mark.slow
 def test_it_is_the_one_that_torch_uses():
     pytest.importorskip("torch", "2.9")
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir

@@ -40,8 +40,17 @@ def folders(tmp_path, monkeypatch):
     ],
 )
 def test_the_first_that_is_preferred(folders, tmp_path, files, found):
-    expected = {"path": str(tmp_path / found), "sha256": hashlib.sha256(found.encode()).hexdigest(), "others": []}
+    expected = {"path": str(tmp_path / found), "sha256": hashlib.sha256(found.encode()).hexdigest(), "others": [],
+                "version": None}  # fmt: skip
     assert list(locate(folders(*files)).values()) == [expected]
+
+
+def test_the_version_that_a_file_tells(folders, tmp_path):
+    files = folders("one/libjemalloc.so.2")
+    (tmp_path / "one/libjemalloc.so.2").write_bytes(
+        b"\0" + b"5.3.1-0-g" + b"81034ce1f1373e37dc865038e1bc8eeecf559ce8\0"
+    )
+    assert locate(files)["jemalloc"]["version"] == "5.3.1"
 
 
 def test_another_version_further_down_is_named(folders, tmp_path):

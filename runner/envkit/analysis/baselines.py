@@ -48,7 +48,7 @@ from envkit.analysis.baseline_messages import (  # fmt: skip
 from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.messages import NoReadings
 from envkit.analysis.result import Result, conclude, finite
-from envkit.bench import measure, record
+from envkit.bench import decide, record
 from envkit.bench.arms import View
 from envkit.bench.events import ReferenceKernel, ReferenceKernelFailure, Sample
 from envkit.bench.problems import problem_of
@@ -211,7 +211,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
 def _unfit(folder: str, result: Result) -> Message | None:
     """Return why a run can't become a baseline, whatever its blocks are; None if it can."""
     study = result.study
-    if result.ended == measure.FAILED:
+    if result.ended == decide.FAILED:
         return Unfit(folder, WORKER_FAILED)
     if result.not_in_effect:
         return WasNotInEffect(folder, result.not_in_effect[0].arm)
@@ -248,7 +248,7 @@ def _complete_blocks(folder: Path, run: Run, arms: Sequence[str]) -> list[tuple[
             complete.append((of_block, latest))
     if len(complete) < MIN_BLOCKS:
         resume = Resume(("envkit", "bench", "--resume", str(folder)))
-        way_on = MoreBlocks() if run.ended in measure.ENDED else resume
+        way_on = MoreBlocks() if run.ended in decide.ENDED else resume
         raise InputError(FewBlocks(str(folder), len(complete), MIN_BLOCKS, way_on))
     return complete
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from envkit.analysis.load import Load, load
-from envkit.bench import pace, room
+from envkit.analysis.load import Load
+from envkit.bench import pace
 from envkit.bench.arms import Arm
-from envkit.bench.events import Longer, OtherPrograms, WarmUp
-from envkit.bench.measure import INTERRUPTED, TOO_SHORT
-from envkit.bench.run import Run
+from envkit.bench.decide import INTERRUPTED, TOO_SHORT
+from envkit.bench.events import Longer, Sample, WarmUp
+from envkit.bench.room import Need
 from envkit.checks.effect import Check
 
 # How a run ended that can go on as it is; None: it still runs, or was killed.
@@ -52,24 +52,29 @@ class Course:
         }
 
 
-def course(run: Run, ended: str | None) -> Course:
-    """Return how far the run got, which ``ended`` for that reason."""
-    study, samples, longer, others = run.study, run.samples(), run.first(Longer), run.first(OtherPrograms)
-    without_sample = [arm for arm in study.arms if arm.name not in {sample.arm for sample in samples}]
+def course(
+    arms: Sequence[Arm],
+    samples: Sequence[Sample],
+    warm_ups: Sequence[WarmUp],
+    longer: Longer | None,
+    need: Need | None,
+    load: Load | None,
+) -> Course:
+    """Return how far the ``arms`` of a run got.
+
+    ``need`` is what a verdict takes of a run that can go on, and ``load`` that of a run that compares nothing.
+    """
+    with_sample = {sample.arm for sample in samples}
     return Course(
-        unfinished=_unfinished(run) if ended in CUT_SHORT else None,
+        unfinished=_unfinished(need, warm_ups) if need is not None and need.blocks < need.fewest else None,
         longer={"budget_s": longer.budget_s, "takes_s": longer.takes_s} if longer else None,
-        first_runs=_first_runs(without_sample, run.all(WarmUp)),
-        load=None if study.contrasts else load(samples, len({sample.block for sample in samples}), others),
+        first_runs=_first_runs([arm for arm in arms if arm.name not in with_sample], warm_ups),
+        load=load,
     )
 
 
-def _unfinished(run: Run) -> Unfinished | None:
-    need = room.need(run)
-    if need is None or need.blocks >= need.fewest:
-        return None
-    first = {event.arm: event.worker_seconds for event in run.all(WarmUp)}
-    again_s = sum(first.values())
+def _unfinished(need: Need, warm_ups: Sequence[WarmUp]) -> Unfinished:
+    again_s = sum({event.arm: event.worker_seconds for event in warm_ups}.values())
     return Unfinished(need.blocks, need.fewest, round(need.total_s(), 3), round(need.more_s + again_s, 3))
 
 

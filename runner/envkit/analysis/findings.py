@@ -16,7 +16,7 @@ from envkit.checks.doctor.finding import Finding, Level, Situation
 from envkit.engines.measurement import Measurement
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.profiles.inspection import Facts, Fingerprint
+from envkit.profiles.inspection import Inspection
 from envkit.worker.user_command.metric import shown
 
 UNRELATED_COMPLAINT = "unrelated-complaint"
@@ -28,8 +28,7 @@ class ArmSamples(NamedTuple):
     arm: str
     environment: Environment
     samples: Sequence[Sample]
-    facts: Facts
-    fingerprint: Fingerprint
+    inspection: Inspection  # with the part of the CPUs that each of its processes has
     has_symptoms: bool  # its usage shows why training is slow: no profile and no start of a command is in it
 
 
@@ -40,7 +39,7 @@ def findings(arms: Sequence[ArmSamples]) -> list[Finding]:
         middle = sorted(one.samples, key=lambda sample: sample.usage.minor_faults)[len(one.samples) // 2]
         symptoms = of_sample(middle)
         situation = Situation(
-            one.facts, one.fingerprint, one.environment, trainer_of(one.samples[0]),
+            one.inspection["facts"], one.inspection["fingerprint"], one.environment, trainer_of(one.samples[0]),
             symptoms=symptoms if one.has_symptoms and symptoms.is_long_enough else None,
         )  # fmt: skip
         by_arm += [(one.arm, finding) for finding in diagnose_process(situation)]

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role
-from envkit.bench.measure import ENDED, PRECISE
+from envkit.bench.decide import ENDED, PRECISE
 from envkit.bench.run import Run
 from envkit.stats.contribution import Contribution, contribution
 from envkit.stats.interval import Speedup

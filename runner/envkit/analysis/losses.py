@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from envkit.bench.arms import Arm
 from envkit.bench.events import Sample
-from envkit.bench.run import Run
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.modes import BF16
@@ -42,21 +40,11 @@ class Losses:
     own_difference: float | None = None
 
 
-def between(run: Run, arm: Arm) -> Losses | None:
-    """How an arm's losses compare with those of its reference; None where they can't be compared. Both have samples."""
-    study, reference = run.study, run.study.reference_of(arm)
-    samples, there = run.samples(arm), run.samples(reference)
-    if study.user_command is not None:
-        return _of_command(samples, there)
-    if not run.same_training(arm):
-        return None
-    other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
-    tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
-    return compared(samples, there, tolerance, ends_early=study.until is not None)
+def of_command(samples: Sequence[Sample], reference: Sequence[Sample]) -> Losses | None:
+    """Compare the samples of a user's command with the reference's.
 
-
-def _of_command(samples: Sequence[Sample], reference: Sequence[Sample]) -> Losses | None:
-    """Compare a user's command; None where no losses are read, or samples are fewer than an interval takes."""
+    None where no losses are read, or samples are fewer than an interval takes.
+    """
     curves, there = ([sample.known_losses for sample in side] for side in (samples, reference))
     if min(len(curves), len(there)) < MIN_BLOCKS or not all([*curves, *there]):
         return None

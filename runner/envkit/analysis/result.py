@@ -8,23 +8,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from envkit.analysis.course import Course, course
+from envkit.analysis.course import CUT_SHORT, Course, course
 from envkit.analysis.findings import ArmSamples, findings
 from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.intervals import Intervals, SettingEffect, setting_effects
 from envkit.analysis.learning_curves import LearningCurve, learning_curve, reached, target_of
 from envkit.analysis.load import Load, load, neighbours
-from envkit.analysis.losses import Losses, between
+from envkit.analysis.losses import Losses, compared, loss_tolerance, of_command
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role, View
-from envkit.bench.events import Calibration, Failure, LeftOut, OtherPrograms, ReferenceKernel
+from envkit.bench.decide import ENDED, FAILED, PRECISE
+from envkit.bench.events import Calibration, Failure, LeftOut, Lengths, Longer, OtherPrograms, ReferenceKernel, WarmUp
 from envkit.bench.events import Sample as Recorded
-from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.problems import restored
+from envkit.bench.room import need
 from envkit.bench.run import Run
 from envkit.bench.study import Study
 from envkit.checks.doctor.finding import Finding
@@ -34,7 +35,6 @@ from envkit.engines.measurement import probe
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
 from envkit.profiles.inspection import Inspection, Surroundings
-from envkit.profiles.resolve import of_rank
 from envkit.stats.bootstrap import Bootstrap, bootstrap
 from envkit.stats.drift import Drift, drift
 from envkit.stats.interval import Speedup
@@ -120,7 +120,7 @@ class Result:
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
     cwd: str  # where that was
-    commands: dict[str, str]
+    lengths: Lengths  # of samples, with the commands that start workers; none are fixed of a run that ended before
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
@@ -128,10 +128,7 @@ class Result:
     disturbed_arms: dict[int, set[str]]  # by block: the arms whose sample was disturbed
     reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
     design: Design | None
-    warm_up: dict[str, int]  # by arm: after how many steps training was steady
-    unsteady: list[str]
-    skipped_steps: int  # timed steps of each sample that are left out for that
-    left_out: dict[str, int]  # the same by workload, with those before them that are not timed
+    left_out: dict[str, int]  # by workload: the steps of each sample that don't count, timed or not
     reference_drift: Drift | None  # how the reference's own time changed
     seconds_per_block: float  # with the starts of the workers
     calibration: Calibration | None
@@ -198,9 +195,9 @@ class Result:
             "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
-            "warm_up_steps": self.warm_up,
-            "unsteady": self.unsteady,
-            "skipped_steps": self.skipped_steps,
+            "warm_up_steps": self.lengths.warm_up,
+            "unsteady": self.lengths.unsteady,
+            "skipped_steps": self.lengths.skipped_steps,
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
@@ -241,20 +238,24 @@ def _finite_items(document: Mapping[str, object]) -> dict[str, object]:
 def conclude(run: Run) -> Result:
     """Return what a run shows, whether it was completed or not."""
     first, study, ended = run.beginning, run.study, run.ended
-    kept = first.allowed_variables
     environments = {name: Environment.from_json(document) for name, document in first.environments.items()}
+    samples, kernels, left_out = run.samples(), run.all(ReferenceKernel), run.first(LeftOut)
+    by_arm = {arm: of_arm for arm in study.arms if (of_arm := run.samples(arm))}
     measured = {
-        arm.name: _measured(arm, environments[arm.name], kept, own, run.skipped_steps)
-        for arm in study.arms
-        if (own := run.samples(arm))
+        arm.name: _measured(arm, environments[arm.name], first.allowed_variables, of_arm, run.skipped_steps)
+        for arm, of_arm in by_arm.items()
     }
-    samples, kernels = run.samples(), run.all(ReferenceKernel)
+    with_symptoms = study.references if study.user_command is None else ()
+    processes = [
+        ArmSamples(arm.name, environments[arm.name], of_arm, run.inspection(arm), arm in with_symptoms)
+        for arm, of_arm in by_arm.items()
+    ]
     interference = interference_by_block(samples)
-    curves = (learning_curve(arm.name, run.samples(arm), target_of(study.until)) for arm in study.arms)
-    fixed = run.lengths
-    left_out = run.first(LeftOut)
-    in_effect = {one.arm for one in measured.values() if one.in_effect}
-    intervals = Intervals(run, in_effect)
+    curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
+    intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
+    needed = need(run) if ended in CUT_SHORT else None
+    blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
+    beside = None if study.contrasts else load(samples, blocks, others)
     return Result(
         study=study,
         engines={target: first.surroundings(target) for target in first.engines},
@@ -262,7 +263,7 @@ def conclude(run: Run) -> Result:
         environments=environments,
         command=first.command,
         cwd=first.cwd,
-        commands=fixed.commands if fixed else first.commands,
+        lengths=run.lengths or Lengths(warm_up={}, unsteady=[], together=1, skipped_steps=0, commands=first.commands),
         measured=list(measured.values()),
         comparisons=[_comparison(run, arm, measured) for arm in study.compared],
         samples=sample_times(run.events, run.skipped_steps),
@@ -270,22 +271,14 @@ def conclude(run: Run) -> Result:
         disturbed_arms=disturbed_arms(samples),
         reference_kernel_range_s=reference_kernel_range(kernels, interference),
         design=run.design,
-        warm_up=fixed.warm_up if fixed else {},
-        unsteady=fixed.unsteady if fixed else [],
-        skipped_steps=run.skipped_steps,
-        left_out={
-            study.workload_of(arm): study.workload_spec(arm).warmup_steps + run.skipped_steps for arm in study.arms
-        },
+        left_out={name: length.warmup_steps + run.skipped_steps for name, length in study.workloads.items()},
         reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(study.reference)]),
         seconds_per_block=_seconds_per_block([*samples, *kernels]),
         calibration=first.calibration,
-        findings=[
-            *map(Finding.of_json, first.findings),
-            *findings([_arm_samples(run, arm, environments[arm.name]) for arm in study.arms if arm.name in measured]),
-        ],
+        findings=[*map(Finding.of_json, first.findings), *findings(processes)],
         failures=run.all(Failure),
         removed_variables=[*first.removed_variables],
-        allowed_variables=[*kept],
+        allowed_variables=[*first.allowed_variables],
         not_measured={name: restored(one) for name, one in left_out.profiles.items()} if left_out else {},
         ended=ended,
         image_differences=of_run(run) if study.view is View.IMAGES else {},
@@ -294,16 +287,8 @@ def conclude(run: Run) -> Result:
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
         learning=[curve for curve in curves if curve is not None],
-        course=course(run, ended),
+        course=course(study.arms, samples, run.all(WarmUp), run.first(Longer), needed, beside),
     )
-
-
-def _arm_samples(run: Run, arm: Arm, environment: Environment) -> ArmSamples:
-    """Return the samples of an arm with what they ran in, for findings."""
-    study = run.study
-    inside = of_rank(run.beginning.inspection(arm.target), study.parts_of(arm))
-    has_symptoms = arm in study.references and study.user_command is None
-    return ArmSamples(arm.name, environment, run.samples(arm), inside["facts"], inside["fingerprint"], has_symptoms)
 
 
 def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:
@@ -332,14 +317,19 @@ def _seconds_per_block(in_blocks: Sequence[Recorded | ReferenceKernel]) -> float
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:
     study, ended = run.study, run.ended
     reference, target = study.reference_of(arm), target_of(study.until)
-    both = [measured[name] for name in (reference.name, arm.name) if name in measured]
-    if not all(one.in_effect for one in both):
+    of_arm, of_reference, losses = run.samples(arm), run.samples(reference), None
+    if not all(measured[name].in_effect for name in (reference.name, arm.name) if name in measured):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
-    losses = between(run, arm) if len(both) == 2 else None
+    if of_arm and of_reference and study.user_command is not None:
+        losses = of_command(of_arm, of_reference)
+    elif of_arm and of_reference and run.same_training(arm):
+        other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
+        tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
+        losses = compared(of_arm, of_reference, tolerance, ends_early=study.until is not None)
     ratios = run.block_ratios(arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
-    if not all(reached(run.samples(one), target) for one in (reference, arm)):
+    if not all(reached(of_one, target) for of_one in (of_reference, of_arm)):
         return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
     if study.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)

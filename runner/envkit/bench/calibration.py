@@ -9,13 +9,14 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.arms import View
+from envkit.bench.context import same_gpus
+from envkit.bench.decide import ENDED
 from envkit.bench.events import Calibration
-from envkit.bench.measure import ENDED
 from envkit.bench.run import Run
 from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES
-from envkit.profiles.inspection import Inspection, Surroundings
+from envkit.profiles.inspection import Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
@@ -63,15 +64,6 @@ def find(
                 }
             )
     return max(calibrations, key=lambda calibration: calibration["time"], default=None)
-
-
-def same_gpus(inspection: Inspection) -> dict[str, object]:
-    """Return what must stay the same of GPUs that are trained on.
-
-    Network interfaces come and go with containers.
-    """
-    accelerator = inspection.get("accelerator") or {}
-    return {key: value for key, value in accelerator.items() if key not in ("interfaces", "problem")}
 
 
 def _conditions(

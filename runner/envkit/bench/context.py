@@ -10,7 +10,6 @@ from pathlib import Path
 
 from envkit.bench import private_values, record, seal
 from envkit.bench.arms import Arm
-from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
 from envkit.bench.record import Event
 from envkit.bench.record_messages import (
@@ -125,6 +124,15 @@ def require_same_machine(folder: Path, first: Event, surroundings: Mapping[str, 
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
             _require_unchanged(folder, before, surroundings[name])
+
+
+def same_gpus(inspection: Inspection) -> dict[str, object]:
+    """Return what must stay the same of GPUs that are trained on.
+
+    Network interfaces come and go with containers.
+    """
+    seen = inspection.get("accelerator") or {}
+    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem")}
 
 
 def _is_measured(name: str, measured: Collection[str]) -> bool:

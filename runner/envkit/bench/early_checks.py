@@ -21,15 +21,15 @@ from envkit.bench.messages import (
     TooManyArms,
     VariableNotSet,
 )
-from envkit.bench.prepare import located
 from envkit.bench.study import MOST_ENTRIES, REFERENCE_PROFILE, Study
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
+from envkit.engines.base import EngineOptions
+from envkit.engines.measured_cores import facts_here
 from envkit.profiles import needs, profile
 from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.profile import Profile
 from envkit.worker import gpus
-from envkit.worker.host import cpu_facts
 from envkit.worker.request import UserCommand
 from envkit.worker.workloads import get
 
@@ -50,10 +50,11 @@ def require(requested: Study, output: Path | None = None, made: Mapping[str, Pro
     loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in requested.arms}
     requested = replace(requested, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in requested.arms))
     requirements.require(requested)
+    requirements.require_compiled(loaded.values(), requested.options.compile or requested.user_command is not None)
     for name in requested.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
-    require_engines(requested.arms, requested)
+    require_engines(requested.arms, requested.engine_options)
     if requested.user_command is not None and not any(
         "PATH" in loaded_profile.env for loaded_profile in loaded.values()
     ):
@@ -61,10 +62,10 @@ def require(requested: Study, output: Path | None = None, made: Mapping[str, Pro
     if requested.data is not None and (
         requested.user_command or any(get(name).generated for name in requested.own_workloads)
     ):
-        requirements.data(requested)
+        requirements.data(requested.data, requested.own_workloads)
     elif requested.data is not None and not Path(requested.data).is_dir():
-        requirements.data(requested)  # which knows what else it can be
-    room.require(located(requested, ""))
+        requirements.data(requested.data, requested.own_workloads)  # which knows what else it can be
+    room.require(requested.completed(""))
     if output is not None:
         require_folder(output)
 
@@ -115,15 +116,15 @@ def script_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-def require_engines(arms: Iterable[Arm], requested: Study) -> None:
+def require_engines(arms: Sequence[Arm], options: EngineOptions) -> None:
     """Raise InputError for an engine that is not known, or whose options or files can't be."""
     of_options = [arm.engine for arm in arms if not arm.image]
     if of_options:
-        engines.require_static(of_options, requested.engine_options)
+        engines.require_static(of_options, options)
     for arm in arms:
         if arm.image and arm.engine in engines.ENGINES:
-            with_image = replace(requested.engine_options, **{engines.ENGINES[arm.engine].image_option: arm.image})
-            engines.require_static([arm.engine], with_image)
+            own = replace(options, **{engines.ENGINES[arm.engine].image_option: arm.image})
+            engines.require_static([arm.engine], own)
 
 
 def require_folder(folder: Path) -> None:
@@ -140,12 +141,12 @@ def require_time(requested: Study, arms: int) -> None:
     """Raise TooShort if no machine could compare so many ``arms`` in the budget; ``requested`` has the reference."""
     first = requested.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))
-    room.require(located(requested.with_arms((first, *others)), ""))
+    room.require(requested.with_arms((first, *others)).completed(""))
 
 
 def applying(profiles: Iterable[Profile]) -> list[Profile]:
     """Return those that apply to this machine, need no library or command of the image, and set different things."""
-    facts = needs.from_facts({**cpu_facts(), "gpus": gpus.look()["usable"]})
+    facts = needs.from_facts({**facts_here(), "gpus": gpus.look()["usable"]})
     distinct: dict[str, Profile] = {}
     for candidate in profiles:
         if candidate.name == REFERENCE_PROFILE or candidate.preload or candidate.prefix or not candidate.env:

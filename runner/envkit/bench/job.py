@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from envkit.bench import private_values, requests
 from envkit.bench.arms import Arm
+from envkit.bench.context import ExecutionContext
 from envkit.bench.messages import PassedOn, WorkerReported
 from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.record import RecordFull
 from envkit.bench.study import Study
 from envkit.common import atomic
-from envkit.engines.base import Engine, Launch
+from envkit.engines.base import Launch
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.messages.user_command import CommandEnded
@@ -43,15 +44,12 @@ class Job:
 
     study: Study
     environments: dict[str, Environment]  # by the arm's name
-    engines: dict[str, Engine]  # by its place (Arm.target)
-    inherited: dict[str, str]  # the caller's variables that workers may have
-    kept: dict[str, str]  # those of them that the user kept, as they change the outcome or a container needs them
-    removed: tuple[str, ...] = ()  # the names of those that workers may not have
+    context: ExecutionContext
 
     @property
     def given(self) -> dict[str, str]:
-        """The ``kept`` variables as each arm has them; lists lack the settings that an arm makes."""
-        return shared(self.kept, [environment.variables for environment in self.environments.values()])
+        """The variables that are kept, as each arm has them; lists lack the settings that an arm makes."""
+        return shared(self.context.kept, [environment.variables for environment in self.environments.values()])
 
     def launch(self, arm: Arm, work: Work, padding: int = 0) -> Launch:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
@@ -64,8 +62,8 @@ class Job:
             variables={**variables, **announced, **({PADDING: "x" * padding} if padding else {})},
             inherited={
                 name: caller_settings.get(name, value)
-                for name, value in self.inherited.items()
-                if name in caller_settings or name not in self.kept
+                for name, value in self.context.inherited.items()
+                if name in caller_settings or name not in self.context.kept
             },
             prefix=environment.prefix,
             timeout_s=self.study.stopping.timeout_s,
@@ -81,24 +79,25 @@ class Job:
         names = tuple(sorted(filter(is_needed, caller_settings)))
         replaced = [
             key
-            for name in sorted(LISTS.keys() & self.kept.keys())
-            for key in settings(name, self.kept[name]).keys() - settings(name, caller_settings.get(name, "")).keys()
+            for name in sorted(LISTS.keys() & self.context.kept.keys())
+            for key in settings(name, self.context.kept[name]).keys()
+            - settings(name, caller_settings.get(name, "")).keys()
         ]
         return PassedOn(names, tuple(sorted(replaced))) if names or replaced else None
 
     def explained(self, problem: Message) -> Message:
         """Return why the first start of a user's command failed, with the variables that it may have lacked."""
         of_command = problem.problem if isinstance(problem, WorkerReported) else None
-        if not isinstance(of_command, CommandEnded) or not self.removed:
+        if not isinstance(of_command, CommandEnded) or not self.context.removed:
             return problem
-        option = self.removed[0] if len(self.removed) == 1 else "NAME"
-        return WithoutVariables(problem, self.removed, option)
+        option = self.context.removed[0] if len(self.context.removed) == 1 else "NAME"
+        return WithoutVariables(problem, self.context.removed, option)
 
     @property
     def _trackers_off(self) -> dict[str, str]:
         if self.study.user_command is None:
             return {}
-        return {name: value for name, value in TRACKERS_OFF.items() if name not in self.kept}
+        return {name: value for name, value in TRACKERS_OFF.items() if name not in self.context.kept}
 
     def typed(self, arm: Arm, folder: Path) -> str:
         """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables.
@@ -106,18 +105,19 @@ class Job:
         The request that the worker reads is written to the record's ``folder``, without values of these variables.
         Raise RecordFull if it can't be written.
         """
-        marked = {name: f"{MARK}{name}{MARK}" for name in {*self.kept, "PATH"}}
+        marked = {name: f"{MARK}{name}{MARK}" for name in {*self.context.kept, "PATH"}}
         environment = self.environments[arm.name]
-        lists = LISTS.keys() & self.kept.keys() & environment.variables.keys()  # which no mark is a setting of
-        kept = {name: marked[name] for name in self.kept if name not in lists}
+        lists = LISTS.keys() & self.context.kept.keys() & environment.variables.keys()  # which no mark is a setting of
+        kept = {name: marked[name] for name in self.context.kept if name not in lists}
         others = {name: f"{marked[name]}{LISTS[name][0]}{environment.variables[name]}" for name in lists}
         environment = replace(environment, variables={**environment.variables, **others})
-        inherited = {**self.inherited, **marked}
-        job = replace(self, kept=kept, inherited=inherited, environments={arm.name: environment})
-        engine, launch = self.engines[arm.target], job.launch(arm, requests.of_sample(self.study, arm))
+        inherited = {**self.context.inherited, **marked}
+        context = replace(self.context, kept=kept, inherited=inherited)
+        job = replace(self, context=context, environments={arm.name: environment})
+        engine, launch = self.context.engines[arm.target], job.launch(arm, requests.of_sample(self.study, arm))
         request = engine.request(launch)
         assert request is not None, "it is a worker"
-        document = private_values.hidden(request.to_json(), self.kept, self.inherited)
+        document = private_values.hidden(request.to_json(), self.context.kept, self.context.inherited)
         file = _written(f"{json.dumps(document)}\n".encode(), folder)
         return f"{' '.join(map(_typed, engine.command(launch)))} < {shlex.quote(str(file))}"
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import fmean
 
 import msgspec
 
-from envkit.bench import pace, private_values, quality, requests, room, writes
+from envkit.bench import decide, pace, private_values, quality, requests, room, writes
 from envkit.bench.arms import Arm, View
-from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Resume, Timed, WarmUp
+from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
 from envkit.bench.messages import ONE_OF_EACH, BlocksFit, InterimBest, InterimSpeedup
@@ -34,11 +35,8 @@ from envkit.bench.parse_sample import (
 )
 from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
-from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
-from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
-from envkit.bench.room import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
-from envkit.bench.run import Run, sized
-from envkit.bench.study import Study
+from envkit.bench.room import block_s, readings_s, wants_reading
+from envkit.bench.run import Run
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
 from envkit.common.messages import Clauses
@@ -48,14 +46,9 @@ from envkit.engines.base import Launch, Outcome
 from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE, speedup
-from envkit.stats.sequential import Design, at_look, design, may_stop
+from envkit.stats.sequential import Design
 from envkit.worker.request import ReferenceKernel
 
-# Why a run ended; the reasons that mean it was completed.
-PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
-ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
-FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
-TOO_SHORT = BUDGET_TOO_SHORT
 KERNEL_TIMEOUT_S = 60.0
 # Interim results show so many profiles; of more only the best.
 MOST_PROFILES = 3
@@ -82,15 +75,6 @@ class _Run:
         self._neighbours = Neighbours()
 
     @property
-    def spent_s(self) -> float:
-        """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
-        return sum(event.worker_seconds for event in self.so_far.events)
-
-    @property
-    def study(self) -> Study:
-        return self.job.study
-
-    @property
     def usable_cpus(self) -> int:
         """The fewest that any arm's workers have, as was seen inside what they run in."""
         beginning = self.so_far.beginning
@@ -103,8 +87,8 @@ class _Run:
     @property
     def planned(self) -> int:
         """How many blocks there will be; 0 before that is fixed."""
-        longer = self.study.fewest_blocks if self.so_far.first(Longer) else 0
-        return self.design.planned if self.design else self.study.stopping.blocks or longer
+        longer = self.job.study.fewest_blocks if self.so_far.first(Longer) else 0
+        return self.design.planned if self.design else self.job.study.stopping.blocks or longer
 
     def say(self, message: Message) -> None:
         self._progress.say(message)
@@ -115,26 +99,36 @@ class _Run:
         self._write(fields.pop("event"), fields)
 
     def _write(self, kind: str, fields: Mapping[str, object]) -> None:
-        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        hidden = private_values.hidden(fields, self.job.context.kept, self.job.context.inherited)
         self._events.append(self._record.append(kind, **hidden))
         self.so_far = self.so_far.followed_by(self._events[-1])
 
+    def decided(self, choose: Callable[[Run], decide.Decision]) -> str | None:
+        """Record each decision on what was measured; return the reason to end, or None to go on."""
+        while isinstance(decision := choose(self.so_far), Longer | FixedDesign):
+            self.append(decision)
+            if isinstance(decision, Longer) and (need := room.need(self.so_far)) is not None:
+                self.say(room.going_on(need))
+        return decision
+
     def commands(self) -> dict[str, str]:
         """Return the shell commands that start workers, by the arm's name."""
-        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.study.arms}
+        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.job.study.arms}
 
     def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
 
         Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
-        self._progress.start("warming up", arm.name, self.left_s())
-        work = requests.of_first(self.study, arm, *pace.first_length(self.study, arm))
+        study = self.job.study
+        self._progress.start("warming up", arm.name, self.so_far.left_s)
+        length = pace.first_length(study.user_command, study.workload_spec(arm), study.ranks_of(arm))
+        work = requests.of_first(study, arm, *length)
         launch = self.job.launch(arm, work)
-        outcome = self.job.engines[arm.target].run(launch)
+        outcome = self.job.context.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
-            problem = diverged(document, self.study.options) or writes.outside(self.study, document)
+            problem = diverged(document, study.options) or writes.outside(study, document)
         if problem is not None:
             raise _Failure(arm.name, WarmingUp(self.job.explained(problem)), outcome)
         assert document is not None, "there is a document or a problem"
@@ -143,7 +137,7 @@ class _Run:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
             if not all(one.holds for one in checks):
                 return self._sample(len(self.so_far.samples(arm)), arm, outcome, padding=0)
-        if arm == self.study.reference and (written := writes.written_files(self.study, document)):
+        if arm == study.reference and (written := writes.written_files(study, document)):
             self.say(written)
         warm_up = WarmUp(
             arm=arm.name,
@@ -161,10 +155,10 @@ class _Run:
 
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
-        arm = self.study.reference
-        launch = Launch(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        arm = self.job.study.reference
+        launch = Launch(ReferenceKernel(), inherited=self.job.context.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
-        outcome = self.job.engines[arm.target].run(launch)
+        outcome = self.job.context.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, KERNEL_KEYS)
         took_s = round(outcome.seconds, 3)
         if document is None:  # speedups do without it
@@ -179,6 +173,7 @@ class _Run:
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
+        study = self.job.study
         lengths = self.so_far.lengths
         at_once = lengths.together if lengths else 1
         for first in range(0, len(arms), at_once):
@@ -186,14 +181,14 @@ class _Run:
             self._progress.start(_stage(block), together[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, together)) as outcomes:
                 for arm, outcome in zip(together, outcomes, strict=True):
-                    if not self._sample(block, arm, outcome, self.study.padding(block, arm)):
+                    if not self._sample(block, arm, outcome, study.padding(block, arm)):
                         return False
         self._tell(block)
         return True
 
     def _tell(self, block: int) -> None:
         """Say how things stand after a block."""
-        if self.study.one_run_each:
+        if self.job.study.one_run_each:
             return
         of = f" of {self.planned}" if self.planned else ""
         self._progress.block(_stage(block, of), standing(self.so_far), self.goes_on_s(block + 1))
@@ -204,10 +199,11 @@ class _Run:
 
     def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
         """How the worker of each ended, one after the other, which are started at once where there are several."""
+        study = self.job.study
         starts = [
             (
-                self.job.engines[arm.target],
-                self.job.launch(arm, requests.of_sample(self.study, arm, block), self.study.padding(block, arm)),
+                self.job.context.engines[arm.target],
+                self.job.launch(arm, requests.of_sample(study, arm, block), study.padding(block, arm)),
             )
             for arm in arms
         ]
@@ -221,18 +217,17 @@ class _Run:
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
-        same_workload = {
-            one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)
-        }
+        study = self.job.study
+        same_workload = {one.name for one in study.arms if study.workload_of(one) == study.workload_of(arm)}
         before = [event for event in self._events if event["event"] == "sample" and event["arm"] in same_workload]
-        earlier = [comparable(event, self.study, arm) for event in before]
-        document, problem = parse_sample(outcome, earlier, self.study.options)
+        earlier = [comparable(event, study, arm) for event in before]
+        document, problem = parse_sample(outcome, earlier, study.options)
         if problem is not None:
             raise _Failure(arm.name, problem, outcome)
         assert document is not None, "there is a document or a problem"
-        unusable = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
-        unusable = unusable or other_loader(document, self.study.workload_of(arm))
-        if unusable := unusable or unlike_parts(self.study, arm, document, earlier):
+        unusable = other_ranks(document, study.ranks_of(arm), study.options, arm.instances or 1)
+        unusable = unusable or other_loader(document, study.workload_of(arm))
+        if unusable := unusable or unlike_parts(study, arm, document, earlier):
             raise _Failure(arm.name, unusable, outcome)
         if len(document["step_s"]) <= (skipped := self.so_far.skipped_steps):  # logs may be short
             raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
@@ -249,8 +244,8 @@ class _Run:
                 "checks": [*map(asdict, checks)],
             },
         )
-        if self.study.user_command or self.study.epochs:  # which may take minutes
-            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.study.step_name)
+        if study.user_command or study.epochs:  # which may take minutes
+            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), study.step_name)
         return all(one.holds for one in checks)
 
     def failed(self, block: int, failure: _Failure) -> None:
@@ -265,13 +260,10 @@ class _Run:
         )
         self.append(event)
 
-    def left_s(self) -> float:
-        return max(0.0, self.study.stopping.budget_s - self.spent_s)
-
     def goes_on_s(self, blocks: int) -> float:
         """About how long the run goes on after ``blocks`` blocks: beyond the budget where the study does."""
         if not self.planned or not blocks:
-            return self.left_s()
+            return self.so_far.left_s
         return (self.planned - blocks) * block_s(self.so_far, blocks) + readings_s(self.so_far, blocks)
 
 
@@ -288,8 +280,8 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
         missing = [arm for arm in job.study.order(block) if (block, arm.name) not in measured]
         if not missing:
             continue
-        if len(missing) == len(job.study.arms):
-            reason = _reason_to_end(run, block)
+        if block and len(missing) == len(job.study.arms):
+            reason = run.decided(partial(decide.after_blocks, blocks=block))
             if reason is not None:
                 return reason
         try:
@@ -299,10 +291,10 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if wants_reading(run.so_far, block):
                 run.reference_kernel(block)
             if not run.block(block, missing):
-                return NOT_IN_EFFECT
+                return decide.NOT_IN_EFFECT
         except _Failure as failure:
             run.failed(block, failure)
-            return FAILED
+            return decide.FAILED
     raise AssertionError("blocks are endless")
 
 
@@ -311,98 +303,29 @@ def _prepare(run: _Run) -> str | None:
 
     Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
-    unknown = run.so_far.lengths is None
+    unknown, unsure = run.so_far.lengths is None, partial(decide.on_budget, share=room.UNSURE)
     if unknown and run.job.passed_on is not None:
         run.say(run.job.passed_on)
-    for arm in run.study.arms:
+    for arm in run.job.study.arms:
         if not run.first(arm):
-            return NOT_IN_EFFECT
-        if (
-            unknown
-            and run.spent_s > (1 + room.OVERSHOOT) * run.study.stopping.budget_s
-            and not _has_room(run, room.UNSURE)
-        ):
-            return TOO_SHORT
+            return decide.NOT_IN_EFFECT
+        is_over = run.so_far.spent_s > (1 + room.OVERSHOOT) * run.job.study.stopping.budget_s
+        if unknown and is_over and (reason := run.decided(unsure)) is not None:
+            return reason
     if unknown:
         first = {event.arm: pace.pace_of(event) for event in run.so_far.all(WarmUp) if event.step_s}
-        lengths = pace.lengths(run.study, first, run.usable_cpus, pace.free_bytes())
-        run.job = replace(run.job, study=sized(run.study, lengths))
+        lengths = pace.lengths(run.job.study, first, run.usable_cpus, pace.free_bytes())
+        run.job = replace(run.job, study=run.job.study.sized(lengths.steps, lengths.warmup_steps))
         run.append(msgspec.structs.replace(lengths, commands=run.commands()))
-        if not _has_room(run, room.UNSURE):
-            return TOO_SHORT
-        first_s = pace.block_s(run.study, first)
-        fit = int(run.left_s() / first_s)
-        whole = run.study.user_command is not None and not run.study.user_command.is_paced
-        if whole and not run.study.stopping.blocks and fit >= run.study.fewest_blocks:
+        if (reason := run.decided(unsure)) is not None:
+            return reason
+        first_s = pace.block_s(run.job.study, first)
+        fit = int(run.so_far.left_s / first_s)
+        whole = run.job.study.user_command is not None and not run.job.study.user_command.is_paced
+        if whole and not run.job.study.stopping.blocks and fit >= run.job.study.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
     run.job = replace(run.job, study=run.so_far.study)
     return None
-
-
-def precise_enough(run: Run, fixed: Design) -> bool:
-    """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    study = run.study
-    ratios = [run.block_ratios(arm, reference=other) for arm, other in study.pairs]
-    return all(may_stop(at_look(fixed, of_arm, study.stopping.margin), study.stopping.precision) for of_arm in ratios)
-
-
-def _reason_to_end(run: _Run, blocks: int) -> str | None:
-    """Why to end after ``blocks`` complete blocks, or None to go on."""
-    study = run.study
-    if blocks == 0:
-        return None
-    if study.one_run_each:
-        return COMPLETE
-    if run.so_far.first(FixedDesign) is None:
-        if not _has_room(run):
-            return TOO_SHORT
-        if blocks >= (LATEST if study.stopping.blocks else DESIGN_BLOCKS):
-            _fix_design(run, blocks)
-    fixed = run.design
-    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.so_far, fixed):
-        return PRECISE
-    if study.stopping.blocks:
-        return COMPLETE if blocks >= study.stopping.blocks else None
-    return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
-
-
-def _over_budget(run: _Run, blocks: int) -> str | None:
-    """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
-    study = run.study
-    if study.contrasts and blocks < study.fewest_blocks:
-        return None  # a budget that had far too little room was refused
-    reads = wants_reading(run.so_far, blocks)
-    next_s = block_s(run.so_far, blocks, 1) + (reading_s(run.so_far) if reads else 0.0)
-    return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * study.stopping.budget_s else None
-
-
-def _fix_design(run: _Run, blocks: int) -> None:
-    """Record, before any look, how many blocks there will be: as many as the budget has room for."""
-    study = run.study
-    if study.stopping.blocks:
-        fixed = Design(study.stopping.blocks, (study.stopping.blocks,), study.sharing)
-    else:
-        one_s = block_s(run.so_far, blocks, DESIGN_BLOCKS)
-        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.so_far, blocks)) / one_s)
-        fixed = design(max(planned, study.fewest_blocks), study.sharing)
-    run.append(FixedDesign(planned_blocks=fixed.planned, looks=[*fixed.looks]))
-
-
-def _has_room(run: _Run, share: float = 1.0) -> bool:
-    """Return whether to go on, and say so once where that takes longer than the budget.
-
-    The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
-    refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
-    """
-    need = room.need(run.so_far)
-    if need is None or not room.is_short(need, run.study, share) or run.so_far.first(Longer):
-        return True
-    if need.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(need, run.study):
-        return not room.is_refused(need, run.study, share)  # where it is not sure yet the first block tells
-    takes_s = round(need.total_s(), 3)
-    run.append(Longer(budget_s=run.study.stopping.budget_s, takes_s=takes_s, blocks=need.fewest))
-    run.say(room.going_on(need))
-    return True
 
 
 def standing(run: Run) -> Message | None:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from envkit.bench.arms import Arm
 from envkit.bench.events import Lengths, WarmUp
-from envkit.bench.study import Study
+from envkit.bench.study import Study, WorkloadSpec
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import get
 
 # An arm's first worker takes that many steps, and goes on until so many seconds have passed.
@@ -60,18 +61,19 @@ def pace_of(warm_up: WarmUp) -> Pace:
     return Pace(statistics.median(curve[slow:]), warm_up.worker_seconds, other, len(curve), slow, reached, memory)
 
 
-def first_length(study: Study, arm: Arm) -> tuple[int, float]:
-    """Return how many steps, and for how many seconds, the first worker of ``arm`` trains at least.
+def first_length(command: UserCommand | None, length: WorkloadSpec, ranks: int) -> tuple[int, float]:
+    """Return how many steps, and for how many seconds, an arm's first worker trains at least.
+
+    The arm is trained on so many ``ranks``, and ``length`` is that of its samples as the user gave it.
 
     It takes no more steps than a sample has. The seconds are 0 where the user gave the length of samples, and on
     several ranks, which count.
     """
-    if study.user_command is not None:
-        return PACE_STEPS, PACE_S if study.user_command.is_paced else 0.0
-    length = study.workload_spec(arm)
+    if command is not None:
+        return PACE_STEPS, PACE_S if command.is_paced else 0.0
     if length.steps and length.warmup_steps:
         return min(FIRST_STEPS, length.warmup_steps + length.steps), 0.0
-    return FIRST_STEPS, 0.0 if study.ranks_of(arm) > 1 else FIRST_S
+    return FIRST_STEPS, 0.0 if ranks > 1 else FIRST_S
 
 
 def _leading(curve: Sequence[float]) -> tuple[int, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,8 +10,8 @@ from pathlib import Path
 
 from envkit import __version__
 from envkit.bench import calibration, record, requirements, seal
-from envkit.bench.arms import Arm, of_instances, of_ranks
-from envkit.bench.context import ExecutionContext, execution_context, recorded
+from envkit.bench.arms import Arm
+from envkit.bench.context import execution_context, recorded
 from envkit.bench.job import Job
 from envkit.bench.record import Event, Record
 from envkit.bench.study import Study
@@ -30,7 +29,6 @@ class Prepared:
     """A run that can start."""
 
     job: Job
-    context: ExecutionContext
     data_source: Message
     findings: list[dict[str, object]]
 
@@ -66,10 +64,9 @@ def prepare(requested: Study, made: Mapping[str, Profile] | None = None) -> Prep
             environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, shares or requested.ranks))
             catalogue.require(environments[arm.name], inside[arm.name], requested.allow_unknown)
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in requested.arms], requested.force)
-    data = requirements.data(requested)
-    study = located(requested, data.location)
-    job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
-    return Prepared(job, context, data.source, findings)
+    data = requirements.data(requested.data, requested.own_workloads)
+    study = requested.completed(data.location)
+    return Prepared(Job(study, environments, context), data.source, findings)
 
 
 @contextlib.contextmanager
@@ -81,25 +78,10 @@ def _naming_image(arm: Arm) -> Iterator[None]:
         raise InputError(About(arm.image, error.message) if arm.image else error.message) from None
 
 
-def located(requested: Study, data: str) -> Study:
-    """The study of a run whose arms have the ranks of their profiles, with all that is compared, and its seed.
-
-    ``data`` is where it was found.
-    """
-    more = (*of_ranks(requested.arms, requested.ranks, requested.nodes, requested.weak), *of_instances(requested.arms))
-    return replace(
-        requested,
-        contrasts=tuple(dict.fromkeys((*requested.contrasts, *more))),
-        data=data,
-        seed=secrets.randbelow(2**31) if requested.seed is None else requested.seed,
-    )
-
-
 def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
     """Write the first event of a run's record; ``results`` has the runs of before, among them calibrations."""
-    job, context = prepared.job, prepared.context
-    study = job.study
-    kept = seal.value_digests(job.kept, job.kept)
+    job, study, context = prepared.job, prepared.job.study, prepared.job.context
+    kept = seal.value_digests(context.kept, context.kept)
     return opened.append_sealed(
         "run",
         schema=record.SCHEMA,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from envkit.bench.record_messages import CALLERS
 from envkit.messages import Message, from_json
@@ -42,7 +43,7 @@ def hidden(document: Mapping[str, object], kept: Mapping[str, str], inherited: M
     of_kept |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
     of_kept |= {pair: name for name in LISTS.keys() & kept.keys() for pair in settings(name, kept[name]).values()}
     of_kept = _longest_first(of_kept)
-    logins = [*_secrets(callers)]
+    logins = _secrets(tuple(callers.items()))
     everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
     printed_secrets = [*kept.items(), *logins]
     cleaned: dict[str, object] = {}
@@ -78,15 +79,20 @@ def _longest_first(secrets: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
 
 
-def _secrets(callers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each variable that holds a password, a token or an address with a login, and that secret."""
-    for name, value in callers.items():
+@lru_cache(maxsize=4)  # the same for every event of a run
+def _secrets(callers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return the name of each variable that holds a password, a token or an address with a login, and that secret.
+
+    ``callers`` are the names and values of variables.
+    """
+    secrets = []
+    for name, value in callers:
         if OF_SECRET.search(name) and len(value) >= SHORTEST_SECRET and not PATH.match(value):
-            yield name, value
+            secrets.append((name, value))
         for login in LOGIN.findall(value):
-            for secret in (login, login.partition(":")[2]):
-                if len(secret) >= SHORTEST_SECRET:
-                    yield name, secret
+            parts = (login, login.partition(":")[2])
+            secrets += [(name, secret) for secret in parts if len(secret) >= SHORTEST_SECRET]
+    return tuple(secrets)
 
 
 def _problem(value: object, secrets: Mapping[str, str], kept: Iterable[tuple[str, str]]) -> object:

@@ -32,11 +32,14 @@ def of_sample(study: Study, arm: Arm, block: int | None = None) -> Work:
             return of_command(study.user_command, spec.warmup_steps, spec.steps)
         # before the steps are fixed the pace is shown; a command that is not paced has its own number of steps
         return of_command(study.user_command, max(1, spec.warmup_steps), PACE_STEPS, PACE_S)
-    training = replace(_training(study, arm), warmup_steps=spec.warmup_steps)
+    location, options = data(study.data_of(arm)), study.options_of(arm)
+    training = Train(study.workload_of(arm), location, warmup_steps=spec.warmup_steps, options=options)
     if study.epochs:
-        return _launched(study, arm, replace(training, epochs=study.epochs, until=study.until))
-    tests = block == LEARNT_BLOCK and arm in study.references and spec.steps >= LEARNT_STEPS
-    return _launched(study, arm, replace(training, steps=spec.steps, tests=tests))
+        training = replace(training, epochs=study.epochs, until=study.until)
+    else:
+        tests = block == LEARNT_BLOCK and arm in study.references and spec.steps >= LEARNT_STEPS
+        training = replace(training, steps=spec.steps, tests=tests)
+    return _launched(arm, training, study.ranks, study.nodes)
 
 
 def of_first(study: Study, arm: Arm, steps: int = 1, seconds: float = 0.0) -> Work:
@@ -47,8 +50,10 @@ def of_first(study: Study, arm: Arm, steps: int = 1, seconds: float = 0.0) -> Wo
     """
     if study.user_command is not None:
         return of_command(study.user_command, max(1, study.user_command.warmup_lines), steps, seconds)
+    location, options = data(study.data_of(arm)), study.options_of(arm)
+    training = Train(study.workload_of(arm), location, steps=steps, options=options, profiles_ranks=False)
     least_s = seconds if study.ranks_of(arm) == 1 else 0.0
-    return _launched(study, arm, replace(_training(study, arm), steps=steps, least_s=least_s, profiles_ranks=False))
+    return _launched(arm, replace(training, least_s=least_s), study.ranks, study.nodes)
 
 
 def of_command(command: UserCommand, warmup: int, steps: int, least_s: float = 0.0) -> RunCommand:
@@ -67,15 +72,14 @@ def data(location: str) -> HostFolder | str:
     return location if location in NO_FOLDER else HostFolder(location)
 
 
-def _training(study: Study, arm: Arm) -> Train:
-    return Train(study.workload_of(arm), data(study.data_of(arm)), options=study.options_of(arm))
+def _launched(arm: Arm, training: Train, ranks: int, nodes: int) -> Work:
+    """Return the training on the ranks or the share of CPUs of ``arm``, or in several instances.
 
-
-def _launched(study: Study, arm: Arm, training: Train) -> Work:
-    """Return the training on the ranks or the share of CPUs of ``arm``, or in several instances."""
+    So many ``ranks`` train together on each of ``nodes``, unless the arm has ranks of its own.
+    """
     if arm.instances:
         return Instances(arm.instances, training)
+    if arm.ranks:
+        ranks, nodes = arm.ranks, 1
     shares = arm.cpu_shares or 1
-    if study.ranks_of(arm) == 1 and shares == 1:
-        return training
-    return Ranks(arm.ranks or study.ranks, training, shares, study.nodes if arm.ranks is None else 1)
+    return training if ranks * nodes == shares == 1 else Ranks(ranks, training, shares, nodes)

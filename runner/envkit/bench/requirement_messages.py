@@ -314,6 +314,15 @@ class TakeVariantCompile(Message):
     template = "use the image variant compile, or leave --compile out"
 
 
+class NothingCompiles(Message):
+    """A profile sets what only torch.compile reads, and the training is not compiled."""
+
+    template = "profile '{profile}' sets {variable}, which only compiled training reads; add --compile"
+
+    profile: str
+    variable: str
+
+
 class NoPinnedMemory(Message):
     template = (
         "{workload}: pinned memory is for an accelerator, and torch {version} in {image} has none; leave -pin out"

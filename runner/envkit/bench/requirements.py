@@ -1,6 +1,6 @@
 """Requirements of a study for workloads, profiles, images and machines, checked before anything is measured.
 
-Messages name the options by which it was asked for.
+Messages name the options by which it was requested for.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from envkit.bench.requirement_messages import (
     NoImages,
     NoPinnedMemory,
     NoScale,
+    NothingCompiles,
     NothingToCompile,
     NotWithInstances,
     OneProcess,
@@ -53,6 +54,7 @@ from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
 from envkit.messages import Message, from_json
+from envkit.profiles import catalogue
 from envkit.profiles.inspection import Accelerator, Surroundings
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
@@ -82,7 +84,19 @@ def require(requested: Study) -> int:
     """
     if requested.user_command is not None:
         require_copy(requested.user_command)
-    require_instances(requested)
+    if requested.instances > 1:
+        ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in requested.arms if arm.ranks)
+        excluding: tuple[Message | None, ...] = (
+            RanksTogether() if requested.ranks * requested.nodes > 1 else None,
+            next(ranked, None),
+            CommandStartedOnce() if requested.user_command else None,
+            FullTrainsOnce() if requested.epochs else None,
+            OneProcessForGpu() if requested.options.device == CUDA else None,
+            ComparedOnEach() if requested.workload == EVERY else None,
+        )
+        other = next((reason for reason in excluding if reason is not None), None)
+        if other is not None:
+            raise InputError(NotWithInstances(requested.instances, other))
     require_modes(requested.own_workloads, requested.options)
     if requested.until is not None:
         quality.require_target(requested.until, requested.own_workloads)
@@ -124,24 +138,6 @@ def _grown(requested: Study) -> Options:
     return replace(requested.options, scale=requested.options.scale * ranks)
 
 
-def require_instances(requested: Study) -> None:
-    """Raise InputError for what does not go together with several trainings at once."""
-    if requested.instances == 1:
-        return
-    ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in requested.arms if arm.ranks)
-    excluding: tuple[Message | None, ...] = (
-        RanksTogether() if requested.ranks * requested.nodes > 1 else None,
-        next(ranked, None),
-        CommandStartedOnce() if requested.user_command else None,
-        FullTrainsOnce() if requested.epochs else None,
-        OneProcessForGpu() if requested.options.device == CUDA else None,
-        ComparedOnEach() if requested.workload == EVERY else None,
-    )
-    for other in excluding:
-        if other is not None:
-            raise InputError(NotWithInstances(requested.instances, other))
-
-
 def require_nodes(nodes: int, engine: str) -> None:
     """Raise InputError where a training on so many nodes can't be started."""
     if nodes == 1:
@@ -171,6 +167,13 @@ def require_modes(workloads: Sequence[str], options: Options) -> None:
         if workload.exchange and replace(options, device=CPU).modes != USUAL.modes:
             raise InputError(TrainsNothing(name))
     quality.require(workloads)
+
+
+def require_compiled(profiles: Iterable[Profile], may_compile: bool) -> None:
+    """Raise InputError if a profile sets what only torch.compile reads, unless the training ``may_compile``."""
+    for loaded in [] if may_compile else profiles:
+        if names := catalogue.of_compiler(loaded.env):
+            raise InputError(NothingCompiles(loaded.name, names[0]))
 
 
 def require_shares(arms: Iterable[Arm], trained: str | None, options: Options, ranks: int, nodes: int = 1) -> None:
@@ -286,22 +289,22 @@ def require_room(
             raise InputError(problem)
 
 
-def data(requested: Study) -> DataSet:
-    """Return the data that is trained on. Print on stderr which sources do not have it.
+def data(wanted: str | None, workloads: Sequence[str]) -> DataSet:
+    """Return the data that ``workloads`` of the kit are trained on. Print on stderr which sources do not have it.
 
-    Raise InputError if no workload takes what was given.
+    ``wanted`` is what the user named, and a user's command has no workload of the kit. Raise InputError if no workload
+    takes what was named.
     """
-    if requested.user_command:  # it brings its own
+    if not workloads:  # a user's command brings its data
         return DataSet("none", OfCommand())
-    source, workloads = requested.data, requested.own_workloads
     reading = [name for name in workloads if not get(name).generated]
     if not reading:
-        if source is not None:
-            raise InputError(MakesItsData(source, workloads[0]))
+        if wanted is not None:
+            raise InputError(MakesItsData(wanted, workloads[0]))
         return DataSet(GENERATED, FromSeed())
     from envkit.common.progress import say  # takes milliseconds, and most callers have no data to find
 
-    data_set = dataset.find(source, say)
+    source = dataset.find(wanted, say)
     if len(reading) == len(workloads):
-        return data_set
-    return replace(data_set, source=PartlyFromSeed(data_set.source))
+        return source
+    return replace(source, source=PartlyFromSeed(source.source))

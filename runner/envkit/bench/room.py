@@ -80,7 +80,6 @@ def need(run: Run) -> Need | None:
         arms_of.setdefault(sample.block, set()).add(sample.arm)
     first = {event.arm: event for event in run.all(WarmUp)}
     blocks = sum(len(arms) == len(study.arms) for arms in arms_of.values())
-    spent_s = sum(event.worker_seconds for event in run.events)
     missing, before_s = [arm for arm in study.arms if arm.name not in first], 0.0
     if blocks:
         one_block_s = block_s(run, blocks)
@@ -91,7 +90,7 @@ def need(run: Run) -> Need | None:
         one_block_s = pace.block_s(study, {name: pace.pace_of(event) for name, event in first.items()})
     else:
         return None
-    return Need(blocks, study.fewest_blocks, spent_s, one_block_s, before_s)
+    return Need(blocks, study.fewest_blocks, run.spent_s, one_block_s, before_s)
 
 
 def length(seconds: float) -> str:
@@ -168,12 +167,15 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
             raise TooShort(refusal(need, study))
         return
     least_s = LEAST_COMMAND_S if study.user_command else LEAST_WORKER_S
-    first_s = sum(least_s + pace.first_length(study, arm)[1] for arm in study.arms)
-    need = Need(0, study.fewest_blocks, 0.0, least_s * len(study.arms), first_s)
-    if need.total_s() > LONGEST * stopping.budget_s:
-        unit = "worker" if study.user_command is None else "command"
-        give = f"{math.ceil(need.total_s())}s"
-        raise TooShort(BudgetBelowLeast("--budget", stopping.budget_s, need.fewest, unit, least_s, give))
+    lengths = (
+        pace.first_length(study.user_command, study.workload_spec(arm), study.ranks_of(arm)) for arm in study.arms
+    )
+    first_s = sum(least_s + seconds for _, seconds in lengths)
+    found = Need(0, study.fewest_blocks, 0.0, least_s * len(study.arms), first_s)
+    if found.total_s() > LONGEST * stopping.budget_s:
+        what = "worker" if study.user_command is None else "command"
+        give = f"{math.ceil(found.total_s())}s"
+        raise TooShort(BudgetBelowLeast("--budget", stopping.budget_s, found.fewest, what, least_s, give))
 
 
 def block_s(run: Run, blocks: int, latest: int = LATEST) -> float:

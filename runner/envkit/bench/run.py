@@ -16,6 +16,8 @@ from envkit.bench.events import EVENTS, Beginning, End, FixedDesign, Lengths, Re
 from envkit.bench.record import Event
 from envkit.bench.study import Study
 from envkit.common import codec
+from envkit.profiles.inspection import Inspection
+from envkit.profiles.resolve import of_rank
 from envkit.stats.interval import log_ratios
 from envkit.stats.sequential import Design
 
@@ -47,12 +49,13 @@ class Run:
     def followed_by(self, event: Event) -> Run:
         """Return the run with one event more."""
         more = _typed(event)
-        study = sized(self.study, more) if isinstance(more, Lengths) and self.lengths is None else self.study
-        return Run(study, (*self.events, more))
+        run = Run(self.study, (*self.events, more))
+        return run.measuring(self.study) if isinstance(more, Lengths) else run
 
     def measuring(self, study: Study) -> Run:
         """Return the run with another study: a run that goes on may have another budget."""
-        return Run(sized(study, self.lengths), self.events)
+        fixed = self.lengths
+        return Run(study if fixed is None else study.sized(fixed.steps, fixed.warmup_steps), self.events)
 
     @property
     def beginning(self) -> Beginning:
@@ -83,6 +86,16 @@ class Run:
         return self.first(Lengths)
 
     @property
+    def spent_s(self) -> float:
+        """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
+        return sum(event.worker_seconds for event in self.events)
+
+    @property
+    def left_s(self) -> float:
+        """Return what is left of the budget (seconds)."""
+        return max(0.0, self.study.stopping.budget_s - self.spent_s)
+
+    @property
     def skipped_steps(self) -> int:
         """Return how many timed steps at the start of each sample don't count: training was still warming up."""
         fixed = self.lengths
@@ -95,6 +108,10 @@ class Run:
         if fixed is None or not self.study.contrasts:
             return None
         return Design(fixed.planned_blocks, tuple(fixed.looks), self.study.sharing)
+
+    def inspection(self, arm: Arm) -> Inspection:
+        """Return what a process of ``arm`` finds: its image and machine, and its part of the CPUs."""
+        return of_rank(self.beginning.inspection(arm.target), self.study.parts_of(arm))
 
     def same_training(self, arm: Arm) -> bool:
         """Return whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
@@ -158,10 +175,3 @@ def read(folder: Path) -> Run:
 
 def _typed(event: Event) -> AnyEvent:
     return codec.parse(event, EVENTS[event["event"]])
-
-
-def sized(study: Study, lengths: Lengths | None) -> Study:
-    """Return the study with the lengths of its samples, if these are fixed."""
-    if lengths is None or lengths.steps is None or lengths.warmup_steps is None:
-        return study
-    return study.sized(lengths.steps, lengths.warmup_steps)

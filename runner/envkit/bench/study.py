@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envkit.bench.arms import Ablated, Arm, Contrast, Role, View, effects
+from envkit.bench.arms import Ablated, Arm, Contrast, Role, View, effects, of_instances, of_ranks
 from envkit.bench.study_messages import (
     BelowLeast,
     NoArms,
@@ -54,6 +55,8 @@ MOST_PADDING = 4096
 LEAST_ABLATED = 8
 # More profiles, or workloads, than that nobody compares, and a report would take minutes.
 MOST_ENTRIES = 500
+# Up to so many workloads are named one by one.
+MOST_WORKLOADS = 4
 # How the batch goes with the number of ranks: it stays what one process trains, or grows with them.
 STRONG, WEAK = "strong scaling", "weak scaling"
 
@@ -191,6 +194,11 @@ class Study:
         return max(fewest_blocks(self.sharing), LEAST_ABLATED if self.view is View.SETTINGS else 0)
 
     @property
+    def lacks_blocks(self) -> bool:
+        """Return whether fewer blocks were ordered than a verdict takes."""
+        return 0 < self.stopping.blocks < self.fewest_blocks and bool(self.contrasts) and not self.one_run_each
+
+    @property
     def one_run_each(self) -> bool:
         """Return whether it is one full training per arm, which gives a ratio and no interval."""
         return self.epochs > 0 and self.stopping.blocks <= 1
@@ -230,12 +238,38 @@ class Study:
         ranks = f"{self.ranks * self.nodes} ranks" if self.ranks * self.nodes > 1 else ""
         return ", ".join(filter(None, (self.options.text(), ranks, WEAK if self.weak else "")))
 
+    @property
+    def trained(self) -> str:
+        """Return what is trained and in which modes: ``cnn``, or ``cnn, translation (bf16-autocast)``.
+
+        Many workloads are settings of one.
+        """
+        few = len(self.workloads) <= MOST_WORKLOADS
+        shown = ", ".join(self.workloads) if few else f"{self.workload}, {len(self.workloads)} settings"
+        return f"{shown} ({self.how})" if self.how else shown
+
     def arm(self, name: str) -> Arm:
         """The arm of that name. Raises KeyError if it is missing."""
         return {arm.name: arm for arm in self.arms}[name]
 
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
+
+    def names(self, name: str) -> tuple[str, str]:
+        """Return the names of an arm and of its reference in a sentence."""
+        arm = self.arm(name)
+        reference = self.reference_of(arm)
+        if self.view is View.WORKLOADS:
+            return f"{arm.profile} on {self.workload_of(arm)}", reference.profile
+        if self.view is View.CALIBRATION:
+            return f"{self.with_ranks(reference)} against itself", self.with_ranks(reference)
+        kind = "image " if self.view is View.IMAGES else ""
+        return f"{kind}{self.with_ranks(arm)}", f"{kind}{reference.name}"
+
+    def with_ranks(self, arm: Arm) -> str:
+        """Return the name of an arm, with its number of ranks if there are several."""
+        ranks = self.ranks_of(arm)
+        return f"{arm.name} on {ranks} ranks" if ranks > 1 else arm.name
 
     def trains_otherwise(self, arm: Arm) -> bool:
         """Return whether ``arm`` trains another workload than its reference."""
@@ -268,8 +302,10 @@ class Study:
             return self
         return replace(self, workloads={name: replace(length, steps=steps) for name, length in self.workloads.items()})
 
-    def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Study:
-        """The study with the lengths of samples as they were fixed, by the workload's name."""
+    def sized(self, steps: Mapping[str, int] | None, warmup_steps: Mapping[str, int] | None) -> Study:
+        """Return the study with the lengths of samples as they were fixed, by the workload's name; None leaves them."""
+        if steps is None or warmup_steps is None:
+            return self
         sized = {
             name: replace(length, steps=steps[name], warmup_steps=warmup_steps[name])
             for name, length in self.workloads.items()
@@ -311,6 +347,16 @@ class Study:
         budget_s, blocks = rule.budget_s if budget_s is None else budget_s, rule.blocks if blocks is None else blocks
         return replace(self, stopping=replace(rule, budget_s=budget_s, blocks=blocks))
 
+    def completed(self, data: str) -> Study:
+        """Return the study with all that is compared, a seed, and the place where its ``data`` was found.
+
+        The arms have the ranks of their profiles.
+        """
+        more = (*of_ranks(self.arms, self.ranks, self.nodes, self.weak), *of_instances(self.arms))
+        contrasts = tuple(dict.fromkeys((*self.contrasts, *more)))
+        seed = secrets.randbelow(2**31) if self.seed is None else self.seed
+        return replace(self, contrasts=contrasts, data=data, seed=seed)
+
     def anywhere(self) -> Study:
         """The same with files named in full, to be measured from another folder."""
         arms = tuple(
@@ -336,10 +382,29 @@ class Study:
         if not isinstance(command, dict | None):
             raise codec.Misfit(OtherType("user_command"))
         made = codec.parse({**document, "user_command": UserCommand.from_json(command)}, Study)
-        _require_numbers(made)
-        _require_arms(made)
-        _require_texts(made)
+        made._require_numbers()
+        if made.view is View.SETTINGS and not made.ablated:
+            raise codec.Misfit(NoSettings())
+        _require_arms(made.arms, made.contrasts, made.ablated)
+        _require_target(made.until, made.epochs)
+        if made.user_command is not None:
+            _require_metrics(made.user_command)
         return made
+
+    def _require_numbers(self) -> None:
+        """Raise Misfit for a number that is too small."""
+        stopping = self.stopping
+        least = {
+            "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
+            "stopping.precision": (stopping.precision, 0), "stopping.margin": (stopping.margin, 0),
+            "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (self.ranks, 1), "nodes": (self.nodes, 1),
+            "epochs": (self.epochs, 0), "options.scale": (self.options.scale, 1),
+        }  # fmt: skip
+        if self.user_command is not None and self.user_command.optimizer_steps is not None:
+            least["user_command.optimizer_steps"] = (self.user_command.optimizer_steps, 0)
+        for key, (value, lowest) in least.items():
+            if value < lowest:
+                raise codec.Misfit(BelowLeast(key, value, lowest))
 
 
 # The documents inside a study: one each, and several in a list or by name.
@@ -369,36 +434,18 @@ def _parts(document: Mapping[str, object]) -> Iterator[tuple[str, type[Dataclass
     yield "", Study, document
 
 
-def _require_numbers(made: Study) -> None:
-    """Raise Misfit for a number that is too small."""
-    stopping = made.stopping
-    least = {
-        "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
-        "stopping.precision": (stopping.precision, 0), "stopping.margin": (stopping.margin, 0),
-        "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (made.ranks, 1), "nodes": (made.nodes, 1),
-        "epochs": (made.epochs, 0), "options.scale": (made.options.scale, 1),
-    }  # fmt: skip
-    if made.user_command is not None and made.user_command.optimizer_steps is not None:
-        least["user_command.optimizer_steps"] = (made.user_command.optimizer_steps, 0)
-    for key, (value, lowest) in least.items():
-        if value < lowest:
-            raise codec.Misfit(BelowLeast(key, value, lowest))
-
-
-def _require_arms(made: Study) -> None:
-    """Raise Misfit if a contrast or a setting names an arm that is not there, or an arm a workload that is not."""
-    if not made.arms:
+def _require_arms(arms: Sequence[Arm], contrasts: Iterable[Contrast], settings: Iterable[Ablated]) -> None:
+    """Raise Misfit if there are no arms, or if a contrast or a setting names an arm that is missing."""
+    if not arms:
         raise codec.Misfit(NoArms())
-    there = {None, *(arm.name for arm in made.arms)}
-    for contrast in made.contrasts:
+    names = {None, *(arm.name for arm in arms)}
+    for contrast in contrasts:
         for name in (contrast.arm, contrast.reference):
-            if name not in there:
+            if name not in names:
                 raise codec.Misfit(UnknownArm("contrasts", name))
-    if made.view is View.SETTINGS and not made.ablated:
-        raise codec.Misfit(NoSettings())
-    for setting in made.ablated:
+    for setting in settings:
         for wanted in (setting.alone, setting.beside, setting.without):
-            if wanted not in there:
+            if wanted not in names:
                 raise codec.Misfit(UnknownArm(f"ablated: {setting.setting}", str(wanted)))
 
 
@@ -409,19 +456,22 @@ def require_workloads(made: Study) -> None:
             raise codec.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
 
 
-def _require_texts(made: Study) -> None:
-    """Raise Misfit for an invalid metric or target, with which each worker would fail."""
-    if made.until is not None:
-        try:
-            parse_target(made.until)
-        except TargetError as error:
-            raise codec.Misfit(UnusableText("until", made.until, _problem(error))) from None
-        if not made.epochs:
-            raise codec.Misfit(TargetWithoutEpochs())
-    command = made.user_command
-    if command is None:
+def _require_target(until: str | None, epochs: int) -> None:
+    """Raise Misfit for an invalid target, with which each worker would fail, or for one without full trainings."""
+    if until is None:
         return
-    for name, text, read in (("metric", command.metric, parse), ("loss_metric", command.loss_metric, parse_losses)):
+    try:
+        parse_target(until)
+    except TargetError as error:
+        raise codec.Misfit(UnusableText("until", until, _problem(error))) from None
+    if not epochs:
+        raise codec.Misfit(TargetWithoutEpochs())
+
+
+def _require_metrics(command: UserCommand) -> None:
+    """Raise Misfit for an invalid metric, with which each worker would fail."""
+    metrics = (("metric", command.metric, parse), ("loss_metric", command.loss_metric, parse_losses))
+    for name, text, read in metrics:
         if text is not None:
             try:
                 read(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ from envkit.checks.effect_messages import (
     SeenFromOutside,
     SetBeforeTorch,
     SetByProgram,
+    TensorsBuiltIn,
+    TensorsFrom,
     Value,
 )
 from envkit.checks.evidence import Change, Evidence, part, variables
@@ -29,12 +32,15 @@ from envkit.profiles.catalogue import Variable
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import read_at_start
 from envkit.profiles.values import number_or_boolean
+from envkit.worker.evidence.malloc import BUILT_IN
 from envkit.worker.libraries import LIBRARIES, of_kind
 from envkit.worker.performance_variables import is_performance_variable, without
 from envkit.worker.readings import NOT_VERIFIED
 
 # A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
-OWN_WORDS = {"openmp.wait_policy"}
+OWN_WORDS = ("openmp.wait_policy", "compiler.settings.")
+# Runtimes print these with both of their values, of which a variable may have the first alone.
+BARRIER = re.compile(r"openmp\.settings\.KMP_\w+_BARRIER(_PATTERN)?")
 # Shown for a program that left no evidence of its own.
 NOT_SEEN = "not seen"
 # What an allocator that was seen from outside does, which only the process itself could tell.
@@ -109,7 +115,8 @@ def check(environment: Environment, evidence: Evidence, kept: Mapping[str, str],
     ]
     # settings of the caller's own in a list of the profile's are neither verified nor blamed on the profile
     profiles = without(environment.variables, kept)
-    in_force = ((name, profiles[name]) for name, value in environment.variables.items() if present.get(name) == value)
+    in_force = [(name, profiles[name]) for name, value in environment.variables.items() if present.get(name) == value]
+    checks += _of_tensors(environment, in_force, evidence)
     of_variables += _implied(environment.expect, in_force, evidence)
     for name, change in changed(environment, evidence).items():
         if present.get(name) == environment.variables[name] and not read_at_start(name):
@@ -222,14 +229,30 @@ def _implied(expect: Mapping[str, object], in_force: Iterable[tuple[str, str]], 
         yield from (check for check in reported_settings(variable, value, evidence) if check.key not in expect)
 
 
+def _of_tensors(environment: Environment, in_force: Iterable[tuple[str, str]], evidence: Evidence) -> Iterator[Check]:
+    """Yield a failure for an allocator, or settings of malloc, if PyTorch allocates tensors by a built-in allocator."""
+    if look_up(evidence, "malloc.tensors") != BUILT_IN:
+        return
+    for library in environment.preload.keys() & of_kind("allocator").keys():
+        yield Check("malloc.tensors", TensorsFrom(library).to_json(), TensorsBuiltIn().to_json())
+    for name, value in sorted(in_force):
+        variable = catalogue.load().get(name)
+        if variable is not None and _is_for_glibcs_malloc(variable, value):
+            yield Check(f"variable {name}", TensorsFrom(GLIBC_MALLOC).to_json(), TensorsBuiltIn().to_json())
+
+
 def reported_settings(variable: Variable, value: str, evidence: Evidence) -> Iterator[Check]:
     """Yield what a library says of the settings that a variable with this ``value`` makes."""
     if variable.verified_by is None:
         return
     for key, kind, text in catalogue.settings(variable, value):
         at = variable.verified_by + key
-        wanted = text.lower() if at in OWN_WORDS else number_or_boolean(kind, text)
+        wanted: object = number_or_boolean(kind, text)
         seen = look_up(evidence, at)
+        if wanted is None and at.startswith(OWN_WORDS):
+            wanted = text.lower()
+        elif wanted is None and BARRIER.fullmatch(at) and isinstance(seen, str):
+            wanted, seen = text.lower(), seen if "," in text else seen.partition(",")[0]
         if wanted is not None and type(seen) is type(wanted):
             yield Check(at, wanted, seen)
         elif seen is None and _is_of_another_version(variable, evidence):
@@ -244,7 +267,9 @@ def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:
 
 
 def _is_of_another_version(variable: Variable, evidence: Evidence) -> bool:
-    """Whether a library runs that lists all its settings, and has only in some versions what this one sets."""
+    """Return whether a library runs that lists all its settings, and its version need not have what this one sets."""
+    if "inductor" in variable.read_by:
+        return look_up(evidence, "compiler.backend") == "inductor"
     for runs in _running(evidence):
         probe = LIBRARIES[runs].shows[0].partition(".")[0]
         if LIBRARIES[runs].lists_all_settings and part(evidence, probe).get("settings"):

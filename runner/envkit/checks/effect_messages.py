@@ -90,6 +90,26 @@ class IgnoredByUnknown(Message):
     template = "ignored: no known library runs"
 
 
+class TensorsFrom(Note):
+    """Tensors are expected to come from the allocator of the process."""
+
+    template = "tensors from {allocator}"
+
+    allocator: str
+
+
+class TensorsBuiltIn(Message):
+    """PyTorch was built with an allocator of its own, so that no other one serves tensors."""
+
+    template = "tensors come from the allocator that PyTorch has built in, and malloc does not serve them"
+
+
+class CompiledNothing(Message):
+    """No process has compiled anything by Inductor, which alone reads a variable."""
+
+    template = "not read: torch.compile compiled nothing with Inductor"
+
+
 class NoSuchSetting(Message):
     """This version of a library does not have a setting."""
 

@@ -7,6 +7,7 @@ from envkit.messages import Advice, Caution, Message, Note
 
 # Why a finding matters, by its code.
 WHY = {
+    "cores-unmeasured": "what a virtual machine calls two cores may be one, so the number of cores may be wrong",
     "few-cpus": "all its threads and DataLoader workers take turns there, whatever the profile",
     "fixed-addresses": "every sample has the same memory layout: a lucky layout looks like an effect of the profile",
     "fpmath-above-cpu": "oneDNN keeps computing in float32, as without the variable",
@@ -54,11 +55,12 @@ WHY = {
 
 # What to do about it, by the finding's code: an instruction, a command or a line of a profile.
 FIX = {
+    "cores-unmeasured": "repeat it while nothing else runs: envkit doctor --measure-cores",
     "fixed-addresses": "sudo sysctl kernel.randomize_va_space=2",
     "fpmath-above-cpu": "remove it, or choose a mode that the CPU computes in",
     "governor": "sudo cpupower frequency-set -g performance",
     "gpu-missing": "name GPUs that nvidia-smi lists",
-    "hidden-topology": "compare with a profile that does not bind",
+    "hidden-topology": "measure the cores: envkit doctor --measure-cores; or compare with a profile that does not bind",
     "huge-pages-off": "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     "ignored-value": "set it to a value that the library reads, or remove it",
     "interface-missing": "name one of these, or its beginning",
@@ -119,12 +121,36 @@ class TooManyThreads(Caution):
 
     template = (
         "{threads:count OpenMP thread} for {usable:count usable CPU} (a mask of {mask:d}[ and a quota of {quota:g}])"
+        "[; {default}]"
     )
 
     threads: int
     usable: int
     mask: int  # CPUs
     quota: float | None = None  # CPUs
+    default: Message | None = None  # the rule by which PyTorch counted, where no variable sets the number
+
+
+class CountedByMkl(Note):
+    """PyTorch took the number from MKL."""
+
+    template = "no variable sets the number, and PyTorch takes MKL's, which counts no quota"
+
+
+class CountedByMachine(Note):
+    """PyTorch counted the machine's cores."""
+
+    template = "no variable sets the number, and torch {version} takes the machine's cores; torch 2.14 counts the mask"
+
+    version: str
+
+
+class CountedByMask(Note):
+    """PyTorch counted the CPUs of the affinity mask."""
+
+    template = "no variable sets the number, and torch {version} takes the CPUs of the mask, and counts no quota"
+
+    version: str
 
 
 class TooManyRunnable(Message):

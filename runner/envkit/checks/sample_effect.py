@@ -8,11 +8,21 @@ from typing import Literal, cast
 
 from envkit.checks import effect
 from envkit.checks.effect import Check, changed, check
-from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together, WrittenByHook
+from envkit.checks.effect_messages import (
+    CompiledNothing,
+    Cpus,
+    InheritedCpus,
+    OwnCpus,
+    ReadBy,
+    ThreadsOnOneCpu,
+    Together,
+    WrittenByHook,
+)
 from envkit.checks.evidence import Evidence, ProcessDocument, SampleDocument, part, threads, variables
 from envkit.checks.process_scan import shorter
 from envkit.common.errors import MISFITS
 from envkit.engines.measurement import Measurement
+from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.libraries import setting
@@ -227,7 +237,15 @@ def _check_sample(environment: Environment, sample: SampleDocument, kept: Mappin
         numbers = ", ".join(str(other.pid) for other, _ in alike[:NAMED]) + "…" * (len(alike) > NAMED)
         noun = "process" if len(alike) == 1 else "processes"
         checks.append(replace(failed, key=f"{failed.key} ({noun} {numbers}: {shorter(process.argv)})"))
-    return checks
+    return [*checks, *not_compiled(environment, everywhere)]
+
+
+def not_compiled(environment: Environment, everywhere: Iterable[Evidence]) -> Iterator[Check]:
+    """Yield a failure for each of the profile's variables that only Inductor reads, if no process compiled by it."""
+    backends = {part(evidence, "compiler").get("backend") for evidence in everywhere}
+    if backends.isdisjoint({None, "inductor"}):
+        for name in catalogue.of_compiler(environment.variables):
+            yield Check(f"variable {name}", ReadBy(("Inductor",)).to_json(), CompiledNothing().to_json())
 
 
 def unrelated_complaints(environment: Environment, sample: Measurement) -> list[str]:
@@ -256,6 +274,7 @@ def _check_each(
         where = f"({kind} {process[kind]} on {process['node']})"
         common += [replace(failed, key=f"{failed.key} {where}") for failed in failing[process[kind]]]
     common.append(Check(f"{kind}s.cpus", "apart", _together(processes, kind, "CPU", _cpus) or "apart"))
+    common += not_compiled(environment, (process["evidence"] for process in processes))
     if any(map(_gpu, processes)):
         common.append(Check(f"{kind}s.gpus", "apart", _together(processes, kind, "GPU", _gpu) or "apart"))
     return common

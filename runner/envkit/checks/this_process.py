@@ -28,6 +28,7 @@ from envkit.checks.process_messages import (
 )
 from envkit.checks.sample_effect import ProcessEvidence, judged
 from envkit.common.errors import InputError
+from envkit.engines import measured_cores
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
@@ -109,7 +110,8 @@ def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
     bound = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
-        return resolve(chosen, linked(cast(Inspection, inspect(chosen.prefix[:1], accelerators=True))))
+        inspection = cast(Inspection, inspect(chosen.prefix[:1], accelerators=True))
+        return resolve(chosen, linked(measured_cores.applied(inspection)))
     finally:
         os.sched_setaffinity(0, bound)
 

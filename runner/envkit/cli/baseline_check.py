@@ -91,7 +91,7 @@ def study(arguments: argparse.Namespace, old: Baseline) -> Study:
 
 def require_same_run(old: Baseline, prepared: Prepared) -> None:
     """Raise InputError if the baseline is of another machine, or of other environments, than the prepared run."""
-    images = prepared.context.seen
+    images = prepared.job.context.seen
     for name, before in old.document["engines"].items():
         pairs = machine_pairs(before["inspection"], {**images[name]["inspection"]})
         refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
@@ -106,7 +106,7 @@ def require_same_run(old: Baseline, prepared: Prepared) -> None:
             for name, made in prepared.job.environments.items()
         },
     )
-    kept = differences(sorted(old.document["allowed_variables"]), sorted(prepared.job.kept), "kept variables")
+    kept = differences(sorted(old.document["allowed_variables"]), sorted(prepared.job.context.kept), "kept variables")
     data = differences(
         _data(old.study["data"]), _data(prepared.job.study.data_of(prepared.job.study.reference)), "data"
     )

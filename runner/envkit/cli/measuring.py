@@ -15,7 +15,7 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.analysis.result import Result, conclude
-from envkit.bench import early_checks, measure, record, resuming, room, seal, writes
+from envkit.bench import decide, early_checks, measure, record, resuming, room, seal, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
@@ -46,6 +46,7 @@ from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import model, terminal
 from envkit.tuning import profile_file
+from envkit.worker.request import UserCommand
 
 RESULTS = Path("results")  # where one stands
 # Prints another report than the usual one, from the folder of a completed run. Returns the exit status.
@@ -120,10 +121,11 @@ def run_locked(
         if left_out:
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
         if not invocation.quiet:
-            say_of_shared(study)
-        if report is None and not invocation.quiet:  # else it is no verdict that the command reports
-            say_of_few_blocks(prepared.job.study)
-        return _measure(prepared.job, opened, events, invocation, report)
+            say_of_shared(study.user_command)
+        job = prepared.job
+        if report is None and not invocation.quiet and job.study.lacks_blocks:  # else the command reports no verdict
+            say_of_few_blocks(job.study.stopping.blocks, job.study.fewest_blocks, job.study.sharing)
+        return _measure(job, opened, events, invocation, report)
 
 
 def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
@@ -137,16 +139,14 @@ def recorded_left_out(folder: Path) -> dict[str, Message]:
         return {str(name): restored(reason) for of_one in recorded for name, reason in of_one.items()}
 
 
-def say_of_few_blocks(study: Study) -> None:
-    """Say, before anything is measured, that so few blocks as were asked for can give no verdict."""
-    blocks, fewest = study.stopping.blocks, study.fewest_blocks
-    if 0 < blocks < fewest and study.contrasts and not study.one_run_each:
-        print(text(NoVerdictOfRun(blocks, study.sharing, fewest)), file=sys.stderr)
+def say_of_few_blocks(blocks: int, fewest: int, comparisons: int) -> None:
+    """Say, before anything is measured, that so few ``blocks`` can give no verdict on so many ``comparisons``."""
+    print(text(NoVerdictOfRun(blocks, comparisons, fewest)), file=sys.stderr)
 
 
-def say_of_shared(study: Study) -> None:
+def say_of_shared(command: UserCommand | None) -> None:
     """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
-    if (message := writes.shared(study.user_command)) is not None:
+    if (message := writes.shared(command)) is not None:
         say(message)
 
 
@@ -195,7 +195,7 @@ def resume(folder: Path, invocation: Invocation, report: Report | None = None) -
             environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
         require_nodes(study.nodes, study.reference.engine)
         context = recorded_context(folder, first, study)
-        job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
+        job = Job(study, environments, context)
         return _go_on(folder, first, job, invocation, report)
 
 
@@ -209,7 +209,7 @@ def _go_on_as_asked(
     study = replace(study, seed=seed if study.seed is None else study.seed)
     prepared = prepare(study, {str(path): made_profile for path, made_profile in made.items()})
     job = prepared.job
-    resuming.require_same_run(folder, first, job.study, job.environments, prepared.context)
+    resuming.require_same_run(folder, first, job.study, job.environments, job.context)
     return _go_on(folder, first, job, invocation, report)
 
 
@@ -252,11 +252,11 @@ def _measure(job: Job, opened: Record, events: list[Event], invocation: Invocati
         ) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
-        reason = measure.INTERRUPTED
+        reason = decide.INTERRUPTED
     events.append(opened.append("end", reason=reason))
     result = conclude(Run.parse(events))
-    status = FAILED if reason == measure.FAILED or result.not_in_effect or result.not_reached else MEASURED
-    unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
+    status = FAILED if reason == decide.FAILED or result.not_in_effect or result.not_reached else MEASURED
+    unfinished = reason in (decide.INTERRUPTED, decide.TOO_SHORT)
     if report is not None and not unfinished and status == MEASURED:
         return report(folder)
     document = (
@@ -267,12 +267,12 @@ def _measure(job: Job, opened: Record, events: list[Event], invocation: Invocati
     document = {**document, "record": str(folder)}
     if not invocation.json:
         terminal.show(model.report_of(result, str(short(folder))), terminal.console())
-    if reason == measure.TOO_SHORT:
+    if reason == decide.TOO_SHORT:
         need = room.need(Run.parse(events).measuring(job.study))
         assert need is not None, "a worker ended"
         again = None if invocation.resumed_by is None else _go_on_with(invocation, folder)
         raise TooShort(room.refusal(need, job.study, again), document)
-    if reason == measure.INTERRUPTED:
+    if reason == decide.INTERRUPTED:
         return end_with(_interrupted(invocation, folder), INTERRUPTED, invocation.json, document)
     if invocation.json:
         problem = _problem(reason, result)
@@ -288,7 +288,7 @@ def _interrupted(invocation: Invocation, folder: Path) -> Message:
 
 def _problem(reason: str, result: Result) -> Message | None:
     """Return why a run that ended has exit status 1, or None. The report for people says it in its own words."""
-    if reason == measure.FAILED:
+    if reason == decide.FAILED:
         return WorkerFailed()
     if result.not_in_effect:
         return NotInEffect(tuple(arm.arm for arm in result.measured if not arm.in_effect))

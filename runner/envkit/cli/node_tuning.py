@@ -13,8 +13,8 @@ from envkit import engines
 from envkit.analysis.engine_facts import cpu_name
 from envkit.bench import record
 from envkit.bench.context import ExecutionContext
-from envkit.bench.measure import ENDED
-from envkit.bench.measure import INTERRUPTED as CUT_SHORT
+from envkit.bench.decide import ENDED
+from envkit.bench.decide import INTERRUPTED as CUT_SHORT
 from envkit.bench.record import Record
 from envkit.cli.node_messages import FoundElsewhereOnly, NothingFound, NotSearched, OtherType
 from envkit.cli.tuning import first_event, require_same_tuning, session_of

@@ -47,12 +47,12 @@ from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
 from envkit.common import atomic, output
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines import apptainer
+from envkit.engines.measured_cores import facts_here
 from envkit.engines.messages import ImageUnreadable
 from envkit.messages import Message, message_of
 from envkit.profiles import needs, profile
 from envkit.profiles.messages import DoesNotApplyToNode
 from envkit.rendering import text, text_of
-from envkit.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
 # one means nothing to the others, so that the worker that is being measured is left for the runner to end.
@@ -119,7 +119,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
     place = folder / node
     try:
         _require(settings, folder, node, job)
-        cores = int(cpu_facts()["physical_cores"])
+        cores = facts_here()["physical_cores"]
         if crowded := batch_split.crowded(settings.study.ranks, cores, "this node"):
             raise InputError(crowded)  # the runner looks at its own node only
         _require_kind(settings)
@@ -207,7 +207,7 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
 
 def _require_kind(settings: Settings) -> None:
     """Raise InputError where a profile is not for this kind of node: the runner looks at its own node only."""
-    facts = needs.from_facts(cpu_facts())
+    facts = needs.from_facts(facts_here())
     named = {arm.profile for arm in settings.study.arms} - {profile.TUNED}  # which is another on every node
     for named_profile in map(profile.load, sorted(named)):
         unmet = needs.unmet(needs.of_kind(named_profile.needs), facts)

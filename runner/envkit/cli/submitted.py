@@ -13,7 +13,6 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.bench import requirements, resuming
-from envkit.bench.prepare import located
 from envkit.bench.record import Event
 from envkit.bench.requirements import arm_of
 from envkit.bench.study import Study
@@ -192,7 +191,9 @@ def say_of_few_blocks(settings: Settings) -> None:
     """Say, before anything is measured, that so few blocks can give no verdict: of a run, or of all nodes together."""
     study, least = settings.study, type_verdict.MIN_BLOCKS
     if settings.runs == 1 and not settings.profiles:
-        measuring.say_of_few_blocks(located(study, study.data or ""))
+        study = study.completed(study.data or "")
+        if study.lacks_blocks:
+            measuring.say_of_few_blocks(study.stopping.blocks, study.fewest_blocks, study.sharing)
     elif 0 < study.stopping.blocks < least:
         print(text(NoVerdictOfNode(study.stopping.blocks, least)), file=sys.stderr)
 
@@ -234,7 +235,7 @@ def _data(arguments: argparse.Namespace, study: Study) -> str | None:
         return None
     if arguments.dry_run and not get(study.workload).generated:
         return study.data or "DATA"
-    location = requirements.data(study).location
+    location = requirements.data(study.data, study.own_workloads).location
     return None if location == GENERATED else location
 
 

@@ -39,11 +39,12 @@ def problems(job: Job, quiet: bool) -> dict[str, Message]:
 def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
     """Return why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
     reason, seconds = _worker_problem(job, arm)
-    return None if reason is None else private_values.of_message(reason, job.kept, job.inherited), seconds
+    kept, inherited = job.context.kept, job.context.inherited
+    return None if reason is None else private_values.of_message(reason, kept, inherited), seconds
 
 
 def _worker_problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
-    outcome = job.engines[arm.engine].run(job.launch(arm, requests.of_first(job.study, arm)))
+    outcome = job.context.engines[arm.engine].run(job.launch(arm, requests.of_first(job.study, arm)))
     document, problem = parse_sample(outcome, (), job.study.options)
     if document is None:
         assert problem is not None, "there is a sample or a problem"

@@ -18,7 +18,7 @@ from envkit.bench.context import (
     require_same_values,
 )
 from envkit.bench.job import Job
-from envkit.bench.prepare import Prepared, located
+from envkit.bench.prepare import Prepared
 from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
@@ -109,8 +109,8 @@ def first_event(tuning: TuningStudy) -> tuple[Event, ExecutionContext]:
         else shipped_profiles.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
     require_candidates(narrowed, baseline, inspection, one_by_one=tuning.blocks > 0, alone=not shipped)
-    data = requirements.data(wanted)
-    study, steps = lengths(located(wanted, data.location))
+    data = requirements.data(wanted.data, wanted.own_workloads)
+    study, steps = lengths(wanted.completed(data.location))
     settings = Settings(tuning.budget_s, study.seed or 0, numerics, tuning.blocks, steps, tuning.profile)
     fields = {
         "schema": record.SCHEMA,
@@ -158,19 +158,17 @@ def session_of(
         settings = replace(settings, profile=settings.profile if profile is None else str(profile))
         baseline = Environment.from_json(first["baseline"])
         inspection = of_rank(first["engines"][study.reference.engine]["inspection"], study.ranks)
-        job = Job(
-            study, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
-        )
-        begin = _begin(context, from_json(first["data_source"]), inspection)
+        job = Job(study, {REFERENCE_PROFILE: baseline}, context)
+        begin = _begin(from_json(first["data_source"]), inspection)
         return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
-def _begin(context: ExecutionContext, data_source: Message, inspection: Inspection) -> Begin:
+def _begin(data_source: Message, inspection: Inspection) -> Begin:
     """Writes the first event of the confirmation's record."""
 
     def begin(opened: Record, job: Job) -> Event:
         inside = [(environment, of_rank(inspection, environment.ranks)) for environment in job.environments.values()]
         findings = preflight(inside, force=True)
-        return begin_record(opened, Prepared(job, context, data_source, findings), measuring.results())
+        return begin_record(opened, Prepared(job, data_source, findings), measuring.results())
 
     return begin

@@ -44,21 +44,24 @@ if TYPE_CHECKING:
 KIT = next((folder for folder in Path(__file__).resolve().parents[2:4] if (folder / "envprofiles").is_dir()),
            Path(__file__).resolve().parents[2])  # fmt: skip
 LONGEST = 60
+# The digests of files that this process has found valid.
+_ACCEPTED: set[str] = set()
 
 
 def validate(file: YamlFile, *schemas: Path) -> None:
     """Raise InputError unless ``file`` is as the first of the schemas says, which may refer to the others by ``$id``.
 
-    Importing jsonschema takes a fifth as long as all else that ``envkit show`` imports, so the user's cache remembers
-    what was accepted. Where jsonschema is missing, as in a Python with only what training needs, the kit's own files
-    are taken as they are: its tests check them.
+    Importing jsonschema takes a fifth as long as all else that ``envkit show`` imports. So the user's cache remembers
+    what was accepted, and so does this process. jsonschema may be missing, as in a Python with only what training
+    needs. The kit's own files are then taken as they are: its tests check them.
     """
     texts = tuple(path.read_text(encoding="utf-8") for path in schemas)
+    digest = hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
+    if digest in _ACCEPTED:
+        return
     accepted = None
     with contextlib.suppress(RuntimeError):  # no home
-        accepted = (
-            folders.cache() / "valid" / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
-        )
+        accepted = folders.cache() / "valid" / digest
         if os.access(accepted, os.F_OK):
             return
     try:
@@ -69,6 +72,7 @@ def validate(file: YamlFile, *schemas: Path) -> None:
         raise InputError(NoValidator(str(file.path))) from None
     if errors:
         raise file.error(*violation(min(errors, key=lambda error: _urgency(file, error)), file.texts))
+    _ACCEPTED.add(digest)
     if accepted is not None:
         with contextlib.suppress(OSError):
             accepted.parent.mkdir(parents=True, exist_ok=True)

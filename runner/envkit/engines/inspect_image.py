@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from envkit.common.errors import InputError
-from envkit.engines import reply
+from envkit.engines import measured_cores, reply
 from envkit.engines.base import Engine, Launch
 from envkit.engines.container import require_in_force
 from envkit.engines.local import LocalEngine
@@ -40,7 +40,8 @@ def inspect(
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
     ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are
-    looked for where nothing must be done to see them. Without ``torch`` an image may lack that.
+    looked for where nothing must be done to see them. Without ``torch`` an image may lack that. If the cores of this
+    machine were measured, the facts count those.
 
     Raises InputError if it can't run or has no torch, and where a limit that was asked for is not in force."""
     look = engine.name == "local" if gpus is None else gpus
@@ -65,6 +66,7 @@ def inspect(
     if version is None and torch:
         raise InputError(_no_torch(engine, image))
     require_in_force(engine.given, engine.name, inspection)
+    inspection = measured_cores.applied(inspection)
     # of a container the paths are its own, and so are the names of its folders
     return linked(inspection) if engine.name == "local" else inspection
 

@@ -7,6 +7,8 @@ from typing import TypedDict
 
 from msgspec import Struct
 
+from envkit.worker.sample import Epoch
+
 # A whole number stays one, so that counts are printed as such; a mean over several processes may have a fraction.
 Number = int | float
 Evidence = dict[str, object]  # by the probe's name: plain data, of which only the probe and its checks know the form
@@ -112,15 +114,6 @@ def learned(losses: Sequence[float | None]) -> list[float]:
     return [loss for loss in losses if loss is not None]
 
 
-class EpochDocument(TypedDict):
-    """One epoch of a full training."""
-
-    seconds: float
-    loss: float | None
-    quality: dict[str, object] | None
-    test_s: float
-
-
 class Written(TypedDict):
     """Files that a user's command wrote."""
 
@@ -175,7 +168,7 @@ class TrainingDocument(TypedDict, total=False):
     instances: list[object]
     loader: LoaderDocument | None
     quality: dict[str, object] | None
-    curve: list[EpochDocument] | None
+    curve: list[Epoch] | None
     writes: dict[str, Written]  # ``inside`` the working copy, and ``outside``
     cpu_s: float  # CPU time of the worker
     peak_memory_bytes: int

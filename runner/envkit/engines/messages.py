@@ -16,6 +16,12 @@ class NoNodesToTrainOn(Message):
     nodes: int
 
 
+class NoCacheFolder(Message):
+    """The user has no home folder."""
+
+    template = "the measured cores can't be kept without a home folder; set XDG_CACHE_HOME"
+
+
 class ExitStatus(Message):
     """A worker ended with a status other than 0, and the engine knows no more."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -146,6 +146,7 @@ def versions(inspection: Inspection) -> dict[str, str]:
     known = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,
         "python": inspection["python"].get("version"),
+        **{name: file.get("version") for name, file in inspection["libraries"].items()},
         **{
             name: inspection["packages"].get(library.packages["pypi"])
             for name, library in LIBRARIES.items()
@@ -172,6 +173,12 @@ def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
         return [("", kind, value)]
     pairs = (entry.strip().partition(kind.assign) for entry in value.split(kind.separator))
     return [(key, kind.keys[key], setting) for key, _, setting in pairs if key in kind.keys]
+
+
+def of_compiler(names: Iterable[str]) -> list[str]:
+    """Return those of the variables that only torch.compile's compiler reads."""
+    known = ((name, load().get(name)) for name in names)
+    return [name for name, variable in known if variable is not None and variable.read_by.keys() == {"inductor"}]
 
 
 def nearest(name: str) -> str | None:

@@ -60,6 +60,7 @@ class LibraryFile(TypedDict):
     path: str
     sha256: str
     others: list[str]  # files of the same name and other content
+    version: str | None  # as far as its file tells
 
 
 class Accelerator(TypedDict, total=False):
@@ -78,6 +79,8 @@ class Inspection(TypedDict, total=False):
     """The inside of an image. A key is missing where it was not asked for."""
 
     facts: Facts
+    cpus: str  # which can be used, in the kernel's list format
+    cores_measured: str  # the day (ISO 8601) if ``physical_cores`` was measured and is not the kernel's count
     whole: Facts  # in the inspection of a rank: the facts of the machine, of which ``facts`` are a share
     accelerator: Accelerator
     memory_limit: int | None  # in bytes

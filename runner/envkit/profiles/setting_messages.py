@@ -54,6 +54,16 @@ class NeedsVersion(Message):
     version: str
 
 
+class RemovedInVersion(Message):
+    """The library in the image is too new for a key."""
+
+    template = "version {before} removed {key}, and the image has {version}"
+
+    key: str
+    before: str
+    version: str
+
+
 class MoreThanTaken(Message):
     """The library in the image takes smaller numbers alone."""
 

@@ -175,6 +175,15 @@ class TooManyNumbers(Message):
     most: int
 
 
+class TooManyWords(Message):
+    """A list has more words than its library reads."""
+
+    template = "has {number:d} words, and at most {most:d} are read"
+
+    number: int
+    most: int
+
+
 class UnknownGranularity(Message):
     """An affinity names a granularity that does not exist."""
 

@@ -17,6 +17,7 @@ from envkit.profiles.setting_messages import (
     MoreThanTaken,
     NeedsVersion,
     NotAPair,
+    RemovedInVersion,
     RemoveKey,
     UnknownKey,
     Write,
@@ -51,6 +52,7 @@ from envkit.profiles.value_messages import (
     Sizes,
     TooLong,
     TooManyNumbers,
+    TooManyWords,
     UnknownGranularity,
     WholeNumbers,
     WithoutProclist,
@@ -78,11 +80,12 @@ class Kind:
     shape: str = ""
     separator: str = ","  # between the pairs of ``settings``
     assign: str = ":"  # between a pair's key and value
-    tight: bool = False  # settings may have no spaces and no empty entries
+    tight: bool = False  # settings and words may have no spaces, and settings no empty entries
     hex: bool = False  # numbers may begin with 0x
     keys: dict[str, Kind] = field(default_factory=dict)  # of ``settings``
     default: str = ""
     since: str = ""  # the library's version
+    before: str = ""  # the library's version that has it no more
     does: str = ""
 
     def allowed(self) -> Message:
@@ -218,7 +221,11 @@ def _word(kind: Kind, value: str) -> Message | None:
 
 
 def _word_list(kind: Kind, value: str) -> Message | None:
-    return next((refused for part in value.split(",") if (refused := _word(kind, part.strip()))), None)
+    """Check a list of words: ``max`` limits their number, and ``tight`` ones have no spaces around them."""
+    words = value.split(",")
+    if kind.max is not None and len(words) > kind.max:
+        return TooManyWords(len(words), kind.max)
+    return next((refused for word in words if (refused := _word(kind, word if kind.tight else word.strip()))), None)
 
 
 def _text(kind: Kind, value: str) -> Message | None:
@@ -309,6 +316,8 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
             raise SettingsError(UnknownKey(key, nearest(key, kind.keys)), Correct("key"))
         if inner.since and version is not None and numbers(version) < numbers(inner.since):
             raise SettingsError(NeedsVersion(key, inner.since, version), RemoveKey(key))
+        if inner.before and version is not None and numbers(version) >= numbers(inner.before):
+            raise SettingsError(RemovedInVersion(key, inner.before, version), RemoveKey(key))
         refused = refusal(inner, setting, version)
         if refused is not None:
             raise SettingsError(BadValueOfKey(key, setting, refused), Write(inner.allowed()))

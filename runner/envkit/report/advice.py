@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Role, View
-from envkit.bench.study import StoppingRule, Study
+from envkit.bench.events import Failure
+from envkit.bench.study import StoppingRule
 from envkit.messages import Message
 from envkit.profiles import catalogue
+from envkit.profiles.environment import Environment
 from envkit.report import commands, judgement
 from envkit.report.ablation import costs_in_profile
+from envkit.report.commands import Commands, name_of_copy
 from envkit.report.judgement import losses_wrongly_differ
 from envkit.report.messages import advice as messages
 from envkit.report.parts import Row
@@ -45,16 +47,27 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
 
     ``folder`` is where the record is.
     """
-    if result.study.view is View.WORKLOADS:
+    study, unfinished = result.study, result.course.unfinished
+    if study.view is View.WORKLOADS:
         advised = _on_several_workloads(result)
-    elif result.study.view is View.IMAGES:
+    elif study.view is View.IMAGES:
         advised = [message for comparison in result.comparisons if (message := _of_image(result, comparison))]
-    elif result.study.view is View.SETTINGS:
+    elif study.view is View.SETTINGS:
         advised = _of_settings(result)
     else:
         advised = _per_profile(result)
-    advised = [*dict.fromkeys(advised)]
-    advised += [message for message in _to_go_on(result, folder) if message not in advised]
+    resume = f"envkit {'loader-grid' if study.view is View.LOADERS else 'bench'} --resume {shlex.quote(folder)}"
+    more: list[Message] = []
+    if result.failures and not any(comparison.speedup for comparison in result.comparisons):
+        more = [_mend(result.failures[-1], [arm.name for arm in study.compared], resume)]
+    elif unfinished is not None and not result.not_in_effect:
+        more = [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
+    elif result.ended in CUT_SHORT:
+        more = [messages.Resume(resume)]
+    elif study.view is not View.LOADERS and not result.not_in_effect:
+        limit = _limit(study.stopping, study.fewest_blocks, result.seconds_per_block)
+        more = _to_know_more(result.comparisons, limit, study.one_run_each, bool(result.samples))
+    advised = [*dict.fromkeys([*advised, *more])]
     labels = ["", *map(_label, advised)]
     return [
         Row(label if label != before else "", message, whole=hasattr(message, "command"))
@@ -70,32 +83,25 @@ def _label(message: Message) -> str:
     )
 
 
-def _to_go_on(result: Result, folder: str) -> list[Message]:
-    """Return how to come to a verdict, for a run that has none."""
-    of_loader, unfinished = result.study.view is View.LOADERS, result.course.unfinished
-    resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
-    if result.failures and not any(comparison.speedup for comparison in result.comparisons):
-        arm = str(result.failures[-1].arm)
-        others = len(result.study.compared) > 1 and arm in [comparison.name for comparison in result.study.compared]
-        if (lack := judgement.memory_that_ran_out(result.failures[-1])) is not None:
-            return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
-        mend = messages.FindMemory if judgement.was_killed(result.failures[-1]) else messages.MendWorker
-        return [messages.MendWorker(resume, arm) if others else mend(resume)]
-    if unfinished is not None and not result.not_in_effect:
-        return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
-    if result.ended in CUT_SHORT:
-        return [messages.Resume(resume)]
-    return [] if of_loader or result.not_in_effect else _to_know_more(result)
+def _mend(failure: Failure, compared: Sequence[str], resume: str) -> Message:
+    """Return how to come to a verdict after a worker's ``failure``; ``resume`` goes on with the run."""
+    arm = str(failure.arm)
+    if (lack := judgement.memory_that_ran_out(failure)) is not None:
+        return messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)
+    if len(compared) > 1 and arm in compared:
+        return messages.MendWorker(resume, arm)
+    return messages.FindMemory(resume) if judgement.was_killed(failure) else messages.MendWorker(resume)
 
 
-def _to_know_more(result: Result) -> list[Message]:
-    """Return how another run would come to a verdict."""
-    if any(comparison.verdict == Verdict.TOO_FEW_SAMPLES for comparison in result.comparisons):
-        limit = _limit(result.study.stopping, result.study.fewest_blocks, result.seconds_per_block)
+def _to_know_more(
+    comparisons: Sequence[Comparison], limit: str, one_run_each: bool, has_samples: bool
+) -> list[Message]:
+    """Return how another run would come to a verdict; ``limit`` is the option that gives it enough blocks."""
+    if any(comparison.verdict == Verdict.TOO_FEW_SAMPLES for comparison in comparisons):
         return [messages.RaiseLimit(limit)]
-    if result.study.one_run_each and any(comparison.single_ratio for comparison in result.comparisons):
+    if one_run_each and any(comparison.single_ratio for comparison in comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
-    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if result.samples and not result.comparisons else []
+    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if has_samples and not comparisons else []
 
 
 def _limit(stopping: StoppingRule, blocks: int, seconds_per_block: float) -> str:
@@ -111,13 +117,11 @@ def _per_profile(result: Result) -> list[Message]:
     if study.contrasts_of(Role.CHOICE) and (chosen := _of_a_search(result)):
         return [chosen]
     advised, has_best = list[Message](), False
-    ranked = ranking.ranked(result.comparisons, result.study.view)
-    if ranking.many(
-        result.comparisons
-    ):  # the noisiest of them is the likeliest to be at the top without being known to be faster
-        ranked = sorted(ranked, key=_by_worth)
-    elif len(ranked) > 1:
-        ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
+    ranked = ranking.ranked(result.comparisons, study.view)
+    if len(ranked) > 1:
+        # the noisiest of many is the likeliest to be at the top without being known to be faster
+        by_speed = 0 if ranking.many(ranked) else -1
+        ranked = sorted(ranked, key=lambda one: (*_by_worth(one), by_speed * (ranking.ratio_of(one) or 0)))
     for comparison in ranked:
         arm = result.study.arm(comparison.arm)
         is_unusable = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(
@@ -130,19 +134,21 @@ def _per_profile(result: Result) -> list[Message]:
         elif result.study.trains_otherwise(arm):
             next_step = None  # a change of the training's code, which no profile makes
         elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
-            next_step = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
+            next_step = messages.ExplainLosses(arm.name, commands.of_arm(result, arm).ablate)
         else:
             next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
             next_step = next_step or _next(result, comparison, arm)
         if next_step:
-            advised += (
-                _supported(result, ranked, next_step)
-                if isinstance(next_step, messages.Use) and not has_best
-                else [next_step]
-            )
+            supported = None if has_best else _supported(ranked, result.environments)
+            if isinstance(next_step, messages.Use) and supported is not None:
+                safer, ratio = study.arm(supported[0]), supported[1]
+                use = _use(safer.profile, study.parts_of(safer), commands.of_arm(result, safer), is_supported=True)
+                advised += [use, messages.UseFaster(ratio, next_step.command)]
+            else:
+                advised.append(next_step)
             has_best = has_best or not is_unusable
-    if has_best:  # the table and the line on losses say which others not to use
-        advised = [one for one in advised if not isinstance(one, messages.ExplainLosses)]
+    # of an arm to use, the table and the line on losses say which others not to use
+    advised = [one for one in advised if not (has_best and isinstance(one, messages.ExplainLosses))]
     unknown = (
         isinstance(advised[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
         if advised
@@ -154,15 +160,16 @@ def _per_profile(result: Result) -> list[Message]:
     return advised
 
 
-def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
-    """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
+def _supported(ranked: Sequence[Comparison], environments: Mapping[str, Environment]) -> tuple[str, float] | None:
+    """Return the fastest arm that leaves results and a vendor's check alone, and how fast one with cautions is.
+
+    None if no arm is faster still.
+    """
     worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
-    first = next((faster for faster in worth if judgement.is_supported(result.environments[faster.arm])), None)
+    first = next((faster for faster in worth if judgement.is_supported(environments[faster.arm])), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
-        return [fastest]
-    return [
-        _use(result, result.study.arm(first.arm)), messages.UseFaster(worth[0].speedup.ratio, fastest.command)
-    ]  # fmt: skip
+        return None
+    return first.arm, worth[0].speedup.ratio
 
 
 def _by_worth(comparison: Comparison) -> tuple[bool, bool]:
@@ -189,9 +196,7 @@ def _of_a_search(result: Result) -> Message | None:
     ):
         return None
     shipped, tuned = result.study.compared
-    return messages.UseFound(
-        shipped.name, tuned.name, commands.execute(result, tuned, commands.torchrun(result, tuned))
-    )
+    return messages.UseFound(shipped.name, tuned.name, commands.of_arm(result, tuned).on_ranks)
 
 
 def _of_settings(result: Result) -> list[Message]:
@@ -217,7 +222,7 @@ def _of_settings(result: Result) -> list[Message]:
     enough = [setting.setting.alone for setting in matter if setting.contribution == Contribution.ALONE]
     chosen = [setting.without for setting in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
     arm = study.arm(next((name for name in chosen if name is not None and name not in with_other_losses), whole.arm))
-    advised.append(messages.Use(arm.profile, commands.execute(result, arm)))
+    advised.append(messages.Use(arm.profile, commands.of_arm(result, arm).execute))
     if len(costly) > 1:
         advised.append(messages.WithoutSettings(whole.arm, tuple(setting.setting for setting in costly)))
     return advised
@@ -233,13 +238,13 @@ def _of_image(result: Result, comparison: Comparison) -> Message | None:
     arm = result.study.arm(comparison.arm)
     reference = result.study.reference_of(arm)
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
-        return messages.FindOutWhy(commands.diagnose(result, arm))
+        return messages.FindOutWhy(commands.of_arm(result, arm).diagnose)
     if losses_wrongly_differ(comparison, result.environments[comparison.arm]):
         return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(comparison):
         return calmer
     if is_worth_it(comparison):
-        return messages.Use(arm.name, commands.execute(result, arm))
+        return messages.Use(arm.name, commands.of_arm(result, arm).execute)
     if comparison.verdict == Verdict.SLOWER and comparison.speedup is not None and not comparison.speedup.within_margin:
         return messages.KeepReference(reference.name)
     return _next(result, comparison, arm)
@@ -252,7 +257,7 @@ def _on_several_workloads(result: Result) -> list[Message]:
     for comparison in result.comparisons:
         arm = result.study.arm(comparison.arm)
         if comparison.verdict == Verdict.NOT_IN_EFFECT:
-            advised.append(messages.FindOutWhy(commands.diagnose(result, arm)))
+            advised.append(messages.FindOutWhy(commands.of_arm(result, arm).diagnose))
         elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
             with_other_losses.add(arm.profile)
             advised.append(messages.ExplainLosses(arm.name))
@@ -270,19 +275,22 @@ def _on_several_workloads(result: Result) -> list[Message]:
         for names in (everywhere, winners)
     )
     if best:
-        advised.append(messages.UseEverywhere(best[0], commands.execute(result, of_profile[best[0]])))
+        advised.append(messages.UseEverywhere(best[0], commands.of_arm(result, of_profile[best[0]]).execute))
     elif fast:
         arm = of_profile[fast[0]]
-        advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
+        advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.of_arm(result, arm).bench))
     unknown = [
         (comparison.arm, comparison.speedup, comparison.deviation)
         for comparison in result.comparisons
         if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup
     ]
     if unknown:  # the noisiest decides
-        margin, sharing = result.study.stopping.margin, result.study.sharing
+        study = result.study
+        margin, sharing = study.stopping.margin, study.sharing
         name, speedup, deviation = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
-        advised.append(_longer(result.study, speedup, deviation, result.seconds_per_block).replace(arm=name))
+        by_blocks = bool(study.epochs or study.stopping.blocks)
+        longer = _longer(speedup, deviation, margin, sharing, result.seconds_per_block, by_blocks)
+        advised.append(longer.replace(arm=name))
     return advised
 
 
@@ -297,35 +305,36 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
         return None
     if beside.verdict == Verdict.SLOWER:
         return messages.OneAfterTheOther(arm.profile, arm.instances or 1)
-    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.execute(result, arm)}")
+    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.of_arm(result, arm).execute}")
 
 
 def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
     if comparison.speedup is None:
         return _without_speedup(result, comparison, arm)
-    reference = result.study.reference_of(arm).name
+    study, reference = result.study, result.study.reference_of(arm).name
     if comparison.speedup.within_margin:
         return messages.ChooseFreely(reference, arm.name)
     if comparison.verdict == Verdict.SLOWER:
         return messages.KeepReference(reference)
     if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
-        return _longer(result.study, comparison.speedup, comparison.deviation, result.seconds_per_block)
-    return _use(result, arm) if comparison.verdict == Verdict.FASTER else None
+        rule, by_blocks = study.stopping, bool(study.epochs or study.stopping.blocks)
+        speedup, deviation, block_s = comparison.speedup, comparison.deviation, result.seconds_per_block
+        return _longer(speedup, deviation, rule.margin, study.sharing, block_s, by_blocks)
+    if comparison.verdict != Verdict.FASTER:
+        return None
+    is_supported = judgement.is_supported(result.environments[arm.name])
+    return _use(arm.profile, study.parts_of(arm), commands.of_arm(result, arm), is_supported)
 
 
-def _use(result: Result, arm: Arm) -> Message:
-    """Return how to use a profile; one without ranks of its own is copied to have those that were asked for."""
-    if result.study.ranks_of(arm) > 1 and arm.ranks is None:
-        each = result.study.parts_of(arm)
-        name = f"{arm.profile}-{each}"
-        command = commands.execute(result, replace(arm, profile=name), commands.torchrun(result, arm))
-        return messages.UseCopy(arm.profile, name, each, command)
-    kind = messages.Use if judgement.is_supported(result.environments[arm.name]) else messages.UseAfterCheck
-    return kind(arm.profile, commands.execute(result, arm, commands.torchrun(result, arm)))
+def _use(profile: str, ranks: int, of_arm: Commands, is_supported: bool) -> Message:
+    """Return how to use a profile; one without so many ranks of its own is copied to have them."""
+    if of_arm.copied is not None:
+        return messages.UseCopy(profile, name_of_copy(profile, ranks), ranks, of_arm.copied)
+    return (messages.Use if is_supported else messages.UseAfterCheck)(profile, of_arm.on_ranks)
 
 
 def _without_speedup(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
-    command = commands.diagnose(result, arm)
+    command = commands.of_arm(result, arm).diagnose
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(result) or _own_threads(result) or messages.FindOutWhy(command)
     if comparison.verdict == Verdict.NOT_ENDED and result.not_in_effect:
@@ -379,15 +388,18 @@ def _after_calibration(comparison: Comparison) -> Message | None:
     return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
-def _longer(study: Study, speedup: Speedup, deviation: float, seconds_per_block: float) -> messages.MeasureLonger:
-    """Return how long it takes to find a difference as small as the margin.
+def _longer(
+    speedup: Speedup, deviation: float, margin: float, sharing: int, block_s: float, by_blocks: bool
+) -> messages.MeasureLonger:
+    """Return how long it takes to find a difference as small as the ``margin``, with blocks of so many seconds.
 
-    If so many blocks were measured already, it is about a smaller difference.
+    If so many blocks were measured already, it is about a smaller difference. The length of the run is given as a
+    number of blocks, or as a budget.
     """
-    margin, blocks = study.stopping.margin, speedup.blocks
-    while (needed := blocks_needed(deviation, blocks, margin, study.sharing)) <= blocks:
-        margin /= 2
-    minutes = math.ceil(needed * seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if study.epochs or study.stopping.blocks else f"--budget {minutes}m"
-    option += "" if margin == study.stopping.margin else f" --margin {margin * 100:g}%"
-    return messages.MeasureLonger(margin * 100, needed, minutes, option)
+    smallest, blocks = margin, speedup.blocks
+    while (needed := blocks_needed(deviation, blocks, smallest, sharing)) <= blocks:
+        smallest /= 2
+    minutes = math.ceil(needed * block_s / 60) + 1
+    option = f"--blocks {needed}" if by_blocks else f"--budget {minutes}m"
+    option += "" if smallest == margin else f" --margin {smallest * 100:g}%"
+    return messages.MeasureLonger(smallest * 100, needed, minutes, option)

@@ -75,7 +75,8 @@ def rows(result: Result) -> list[Row]:
     unverified = (surroundings["inspection"]["unverified_packages"] for surroundings in result.engines.values())
     cautions += [messages.UnverifiedPackage(package) for package in unverified if package]
     cautions += [
-        messages.NotSteady(arm, "--warmup-lines" if study.user_command else "--warmup-steps") for arm in result.unsteady
+        messages.NotSteady(arm, "--warmup-lines" if study.user_command else "--warmup-steps")
+        for arm in result.lengths.unsteady
     ]
     cautions += [
         messages.HeldBackByQuota(measured.arm, measured.throttled_s)

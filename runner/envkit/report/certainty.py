@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.arms import View
-from envkit.bench.measure import PRECISE
+from envkit.bench.decide import PRECISE
+from envkit.bench.study import MOST_WORKLOADS
 from envkit.messages import Message
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
@@ -23,8 +24,6 @@ from envkit.worker.request import UserCommand
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 # A drift is worth a line if chance alone shows one as clear this seldom.
 DRIFT_P = 0.01
-# Up to so many workloads of a run are named one by one.
-MOST_WORKLOADS = 4
 
 
 def rows(result: Result) -> list[Row]:
@@ -41,11 +40,11 @@ def rows(result: Result) -> list[Row]:
         measured = len({sample.block for sample in result.samples})
         rows += [*interference(result.interference, measured, comparisons), *_pace(result.reference_kernel_range_s)]
         rows += _drift(study.reference.name, result.reference_drift, comparisons)
-    if steady := [steps for arm, steps in result.warm_up.items() if arm not in result.unsteady]:
-        left_out = study.training.warmup_steps + result.skipped_steps
+    if steady := [steps for arm, steps in result.lengths.warm_up.items() if arm not in result.lengths.unsteady]:
+        left_out = study.training.warmup_steps + result.lengths.skipped_steps
         several_counts = _several_left_out(result.left_out) if len(study.workloads) > 1 else None
         rows.append(Row("warm-up", several_counts or messages.SteadyFrom(max(steady) + 1, left_out)))
-    elif result.design and not result.unsteady and not study.epochs:
+    elif result.design and not result.lengths.unsteady and not study.epochs:
         rows.append(Row("warm-up", _no_warm_up(study.user_command)))
     if (longer := result.course.longer) is not None:
         rows.append(Row("budget", messages.OverBudget(longer["takes_s"], longer["budget_s"])))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.analysis.result import Result
@@ -15,6 +16,7 @@ from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.record import FILE_NAME, Event, split_command
 from envkit.engines import ENGINES
+from envkit.engines.base import EngineOptions
 from envkit.engines.container import LIMITS
 from envkit.profiles import profile
 from envkit.report.messages import context as messages
@@ -30,89 +32,93 @@ from envkit.worker.workloads import DEFAULT
 RECORD_DIGEST = "record_digest"
 
 
-def torchrun(result: Result, arm: Arm) -> str | None:
-    """Return the start of an arm's ranks in a training of the user's, or None for one process."""
-    ranks, each = result.study.ranks_of(arm), result.study.parts_of(arm)  # of these on a node
-    if ranks == 1:
-        return None
+@dataclass(frozen=True)
+class Commands:
+    """Command lines on the profile of an arm as it was measured, to paste."""
+
+    execute: str  # runs the training that was measured
+    on_ranks: str  # runs a training on as many ranks
+    copied: str | None  # the same under a copy of the profile that has so many ranks; None if they are the profile's
+    diagnose: str  # finds out what is not in effect, and in which process
+    breakdown: str | None  # shows where a step's time goes; None for what it can't train
+    ablate: str | None  # measures the settings one by one; None for what it can't measure
+    bench: str  # measures a training of the user's
+
+
+def of_arm(result: Result, arm: Arm) -> Commands:
+    """Return the commands on an arm of a result."""
+    study, command = result.study, result.study.user_command
+    typed, _ = split_command(result.command)
+    files = [arm.file for arm in study.arms if arm.file is not None]
+    elsewhere = result.cwd if from_folder(command) or result.cwd != str(Path.cwd()) else None
+    where, on_gpus = _where(arm, study.engine_options), gpus(study.options.device, arm.engine)
+    options = keep_options(result.allowed_variables, arm.engine)
+    options += ["--allow-unknown"] if "--allow-unknown" in typed or study.allow_unknown else []
+    under = "".join(f" {word}" for word in map(shlex.quote, options)) + on_gpus
+    training = shlex.join(command.argv) if command else "python train.py"
+    ranks, each = study.ranks_of(arm), study.parts_of(arm)
+    on_ranks = training if ranks == 1 else torchrun(ranks, each)
+
+    def there(name: str) -> str:
+        return shlex.join([_named(name, [*typed, *files], elsewhere), *where])
+
+    def execute(name: str, training: str) -> str:
+        return f"{from_folder(command)}{_envkit('exec', f'{there(name)}{under}', '--', training)}"
+
+    named = there(arm.profile)
+    trained = [] if study.workload == DEFAULT else ["--workload", study.workload]
+    modes = shlex.join([*trained, *study.options.arguments()])
+    is_ablated = len(result.environments[arm.name].variables) > 1
+    together = len(study.workloads) > 1 or bool(study.distributed or study.at_once)
+    has_steps = command is None and len(study.workloads) == 1 and not study.epochs and not arm.ranks
+    return Commands(
+        execute=execute(arm.profile, training),
+        on_ranks=execute(arm.profile, on_ranks),
+        copied=execute(name_of_copy(arm.profile, each), on_ranks) if ranks > 1 and arm.ranks is None else None,
+        diagnose=execute(arm.profile, training) if command else _envkit("doctor", named),
+        breakdown=_envkit("breakdown", named, modes) if has_steps else None,
+        ablate=_envkit("ablate", named, f"-- {training}" if command else "") if is_ablated and not together else None,
+        bench=_envkit("bench", named, f"--device {CUDA}" if on_gpus else "", "--", "python train.py"),
+    )
+
+
+def name_of_copy(profile: str, ranks: int) -> str:
+    """Return the name of a copy of a profile that trains on so many ranks of a node."""
+    return f"{profile}-{ranks}"
+
+
+def torchrun(ranks: int, each: int) -> str:
+    """Return the start of so many ranks, ``each`` of a node, in a training of the user's."""
     return f"torchrun {f'--nnodes {ranks // each} ' if ranks > each else ''}--nproc-per-node {each} train.py"
 
 
-def _named(result: Result, name: str) -> str:
-    """Return the profile ``name`` as a command takes it: the user's file as it was given, if that still names it."""
-    typed, _ = split_command(result.command)
+def _named(name: str, typed: Iterable[str], elsewhere: str | None) -> str:
+    """Return the profile ``name`` as a command takes it: the user's file as it was ``typed``, if that still names it.
+
+    A file gets its whole name where the run was started ``elsewhere``, in that folder.
+    """
     words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
-    words += [arm.file for arm in result.study.arms if arm.file is not None]
     files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
     if not files and profile.exists(name):  # a file may be called like one of these
         return name
-    file, here = next(iter(files), f"{name}.yaml"), str(Path.cwd())
-    return str(Path(result.cwd) / file) if from_folder(result.study.user_command) or result.cwd != here else file
+    file = next(iter(files), f"{name}.yaml")
+    return file if elsewhere is None else str(Path(elsewhere) / file)
 
 
-def _there(result: Result, arm: Arm) -> str:
-    """Return the profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` take them."""
-    image = ENGINES[arm.engine].image_option
-    engine_options = {**result.study.engine_options.to_json(), **({image: arm.image} if arm.image else {})}
-    local = arm.engine == "local"
-    means = {image, *(() if local else LIMITS)}
-    pairs = [
-        *([] if local else [("engine", arm.engine)]),
-        *(pair for pair in engine_options.items() if pair[0] in means),
-    ]
-    options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
-    return shlex.join([_named(result, arm.profile), *options])
+def _where(arm: Arm, engine_options: EngineOptions) -> list[str]:
+    """Return the options of ``envkit exec`` and ``envkit doctor`` that say in what the arm ran."""
+    image, is_local = ENGINES[arm.engine].image_option, arm.engine == "local"
+    options = {**engine_options.to_json(), **({image: arm.image} if arm.image else {})}
+    means = {image, *(() if is_local else LIMITS)}
+    pairs = [] if is_local else [("engine", arm.engine)]
+    pairs += [pair for pair in options.items() if pair[0] in means]
+    return [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
 
 
 def keep_options(names: Iterable[str], engine: str) -> list[str]:
     """Return the options that make ``envkit exec`` pass on those of ``names`` that it does not pass on unasked."""
     by_itself = {name for name in names if name in CHOOSING or (engine == "local" and is_needed(name))}
     return [word for name in names if name not in by_itself for word in ("--keep-env", name)]
-
-
-def execute(result: Result, arm: Arm, command: str | None = None) -> str:
-    """Return the command that runs the training that was measured, or another ``command``, under the arm's profile."""
-    study = result.study
-    options = keep_options(result.allowed_variables, arm.engine)
-    typed, _ = split_command(result.command)
-    allowed = "--allow-unknown" in typed or result.study.allow_unknown
-    options += ["--allow-unknown"] if allowed else []
-    typed_options = "".join(f" {word}" for word in map(shlex.quote, options))
-    training = shlex.join(study.user_command.argv) if study.user_command else "python train.py"
-    under = f"{_there(result, arm)}{typed_options}{gpus(study.options.device, arm.engine)}"
-    return f"{from_folder(study.user_command)}{_envkit('exec', under, '--', command or training)}"
-
-
-def diagnose(result: Result, arm: Arm) -> str:
-    """Return the command that finds out what of the arm's profile is not in effect, and in which process.
-
-    Doctor trains a workload of the kit, so a user's training is started under the profile instead.
-    """
-    return execute(result, arm) if result.study.user_command else _envkit("doctor", _there(result, arm))
-
-
-def breakdown(result: Result, arm: Arm) -> str | None:
-    """Return the command that shows where a step's time goes under the arm's profile; None for what it can't train."""
-    study = result.study
-    if study.user_command or len(study.workloads) > 1 or study.epochs or arm.ranks:
-        return None
-    trained = [] if study.workload == DEFAULT else ["--workload", study.workload]
-    return _envkit("breakdown", _there(result, arm), shlex.join([*trained, *study.options.arguments()]))
-
-
-def ablate(result: Result, arm: Arm) -> str | None:
-    """Return the command that measures the settings of the arm's profile one by one; None for what it can't measure."""
-    study, training = result.study, result.study.user_command
-    few = len(result.environments[arm.name].variables) < 2
-    if few or len(study.workloads) > 1 or study.distributed or study.at_once:
-        return None
-    return _envkit("ablate", _there(result, arm), f"-- {shlex.join(training.argv)}" if training else "")
-
-
-def bench(result: Result, arm: Arm) -> str:
-    """Return the command that measures the arm's profile with a training of the user's."""
-    device = f"--device {CUDA}" if gpus(result.study.options.device, arm.engine) else ""
-    return _envkit("bench", _there(result, arm), device, "--", "python train.py")
 
 
 def _envkit(*words: str) -> str:

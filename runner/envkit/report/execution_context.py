@@ -89,22 +89,13 @@ def _other_name(workload: str, argv: Sequence[str]) -> str | None:
     return None if shlex.join(argv).startswith(workload.rstrip("…")) else workload
 
 
-def trained(names: Collection[str], workload: str, modes: str) -> str:
-    """Return ``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which ``modes``.
-
-    Many ``names`` are those of settings of one ``workload``.
-    """
-    shown = ", ".join(names) if len(names) <= certainty.MOST_WORKLOADS else f"{workload}, {len(names)} settings"
-    return f"{shown} ({modes})" if modes else shown
-
-
 def _machine(host: Inspection) -> list[Row]:
     facts, machine = host["facts"], host["fingerprint"]
     # other architectures don't tell whether they are virtual
     kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else None)
     cpus = (facts["usable_cpus"], facts["physical_cores"], facts["cpu_quota"] or None)
     return [
-        Row("machine", messages.Machine(cpu_name(machine), *cpus, kind)),
+        Row("machine", messages.Machine(cpu_name(machine), *cpus, kind, host.get("cores_measured"))),
         Row("system", messages.OperatingSystem(machine["distribution"], machine["kernel"], machine["libc"])),
         Row("memory", messages.Memory(machine["memory_bytes"] or 0, machine["thp_enabled"])),
     ]

@@ -13,8 +13,7 @@ from envkit.analysis.result import Result
 from envkit.bench.record import Event
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import pictures
-from envkit.report.model import report_of
+from envkit.report import model, pictures
 from envkit.report.parts import Drawing, Listing, Note, Part, Report, Row, Rows, Section
 
 LINES = (Rows, Listing, Note)
@@ -36,11 +35,15 @@ def page(folder: Path, events: Sequence[Event], result: Result) -> str:
     def drawn(drawing: Drawing, narrow: bool) -> str:
         return pictures.svg(pictures.named(drawing.name), result, narrow, drawing.words)
 
-    return render(report_of(result, str(folder), events, wide=True, full=True), drawn)
+    report = model.report_of(result, str(folder), events, wide=True, full=True)
+    return render(model.title(result.study), report, drawn)
 
 
-def render(report: Report, drawn: Callable[[Drawing, bool], str]) -> str:
-    """Return the page of a report. ``drawn`` returns the SVG of a picture, a narrow one where it is told so."""
+def render(title: Message | str, report: Report, drawn: Callable[[Drawing, bool], str]) -> str:
+    """Return the page of a report. Its ``title`` says what was compared with what.
+
+    ``drawn`` returns the SVG of a picture, a narrow one where it is told so.
+    """
     environment = Environment(
         loader=PackageLoader("envkit.report"),
         autoescape=True,
@@ -50,6 +53,7 @@ def render(report: Report, drawn: Callable[[Drawing, bool], str]) -> str:
         finalize=lambda value: text(value) if isinstance(value, Message) else value,
     )
     return environment.get_template("report.html.j2").render(
+        title=title,
         report=report,
         layout=layout(report.sections),
         cards=_cards,

@@ -48,13 +48,14 @@ def _machine(inspection: Inspection) -> list[tuple[str, Message | str]]:
     accelerator, limit = inspection.get("accelerator"), inspection.get("memory_limit")
     quota = messages.NoQuota() if facts["cpu_quota"] is None else messages.Quota(facts["cpu_quota"])
     cpus = (facts["usable_cpus"], facts["online_cpus"], quota, facts["physical_cores"])
+    smt = (messages.SMT[bool(facts["smt"])], facts["numa_nodes"])
     devices = accelerator["devices"] if accelerator else []
     gpus = tuple(str(device.get("name", messages.NOT_SEEN)) for device in devices)
     pages = (seen["thp_enabled"], seen["thp_defrag"])
     found: list[tuple[str, Message | str]] = [
         ("torch", messages.Versions(packages["torch"], inspection["python"]["version"], packages["numpy"])),
         ("CPU", messages.Processor(seen["cpu_model"], seen["cpu_numbers"], tuple(seen["isa"]))),
-        ("CPUs", messages.Cpus(*cpus, messages.SMT[bool(facts["smt"])], facts["numa_nodes"])),
+        ("CPUs", messages.Cpus(*cpus, *smt, inspection.get("cores_measured"))),
         ("memory", messages.MachineMemory((seen["memory_bytes"] or 0) / GIB, *pages, limit / GIB if limit else None)),
         (
             "system",

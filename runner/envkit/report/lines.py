@@ -12,8 +12,9 @@ from envkit.analysis.losses import Losses
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.arms import View
 from envkit.checks import effect
-from envkit.common.messages import Clauses
 from envkit.messages import Message, from_json
+from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection, Surroundings
 from envkit.rendering import text
 from envkit.report import ablation, commands, execution_context, grid, judgement, tables
 from envkit.report.cautions import finite
@@ -23,6 +24,7 @@ from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import prefixes, showing
+from envkit.worker.request import UserCommand
 
 # A share of system time, and a ratio of page faults, that explains a difference.
 NOTABLE_SHARE, NOTABLE_FAULTS, FEWEST_FAULTS = 0.03, 2.0, 100
@@ -36,17 +38,39 @@ MOST = 0.8
 
 def rows(result: Result) -> list[Row]:
     """Return the lines on what was verified and found."""
-    if result.study.view is View.LOADERS:
-        return [Row("Noise", message) for message in noise(result)[:1]] + grid.rows_on_fastest(result)
+    study, comparisons, view = result.study, result.comparisons, result.study.view
+    references = {one.arm: study.reference_of(study.arm(one.arm)).name for one in comparisons}
+    blocks, noisy = len({sample.block for sample in result.samples}), list[Message]()
+    if blocks and comparisons and not study.one_run_each:
+        has_times = not (result.side_by_side or view is View.SETTINGS or result.not_in_effect)
+        is_said = view is not View.LOADERS and tables.says_blocks(comparisons, has_times)
+        disturbed = {name for names in result.disturbed_arms.values() for name in names}
+        hit = [one for one in comparisons if one.speedup and {one.arm, references[one.arm]} & disturbed]
+        size = None if is_said else ONE_OF_EACH
+        noisy = noise(result.interference, blocks, comparisons, hit, result.reference_kernel_range_s, size)
+    if view is View.LOADERS:
+        return [Row("Noise", message) for message in noisy[:1]] + grid.rows_on_fastest(result)
+    measured = {one.arm: one for one in result.measured}
+    names = [arm.name for arm in study.compared if arm.name in measured] or [study.reference.name]
+    shown = [measured[name] for name in names if name in measured]
+    has_settings = view is not View.CALIBRATION and names[0] != study.reference.name
+    things = tables.things(view, result.engines, study.compared)
+    cause: Message | None = None
+    if view is View.SETTINGS:
+        cause = tables.clauses(*ablation.clauses(result.ablation))
+    elif len(comparisons) == 1 and not (view in (View.IMAGES, View.CALIBRATION) or study.distributed or study.at_once):
+        (one,) = comparisons
+        unit = tables.faults_unit(study.user_command)
+        cause = why(one, measured, references[one.arm], result.environments[one.arm], unit)
     lines: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
-        ("Settings", settings(result)),
+        ("Settings", settings(shown, result.not_in_effect, len(comparisons), things, has_settings)),
         *(("Losses", message) for message in losses(result)),
-        *(("Noise", message) for message in noise(result)),
-        ("Why", cause := why(result)),
+        *(("Noise", message) for message in noisy),
+        ("Why", cause),
     ]
     if (purpose := _unexplained(cause)) is not None:
-        command = commands.breakdown(result, result.study.arm(result.comparisons[0].arm))
+        command = commands.of_arm(result, study.arm(comparisons[0].arm)).breakdown
         lines.append(("Why", RunFor(purpose, command) if command else None))
     labelled = [(label, message) for label, message in lines if message is not None]
     labels = ["", *(label for label, _ in labelled)]
@@ -60,23 +84,23 @@ def _weight(message: Message) -> str:
     return "bad" if isinstance(message, messages.LossesFarther) else "plain"
 
 
-def settings(result: Result) -> Message | None:
-    """Return whether what was set was observed; None where a table says what was not."""
-    compared = [measured for measured in result.measured if measured.arm in {arm.name for arm in result.study.compared}]
-    if not compared:
-        compared = [measured for measured in result.measured if measured.arm == result.study.reference.name]
-    if len(compared) > 1:
-        return _settings_of_many(compared, len(result.study.compared), tables.things(result))
-    if result.not_in_effect:
-        outside = next((measured.not_observed for measured in result.not_in_effect if measured.not_observed), None)
+def settings(
+    shown: Sequence[Measured], not_in_effect: Sequence[Measured], compared: int, things: str, has_settings: bool
+) -> Message | None:
+    """Return whether the settings of the arms that are ``shown`` were observed; None where a table says which were not.
+
+    So many ``things`` are ``compared``, if there are several. ``has_settings`` is False for the reference alone.
+    """
+    if len(shown) > 1:
+        return _settings_of_many(shown, compared, things)
+    if not_in_effect:
+        outside = next((measured.not_observed for measured in not_in_effect if measured.not_observed), None)
         if outside:
             return messages.SeenFromOutside(from_json(outside))
-        first = result.not_in_effect[0]
-        return messages.CheckedIn(first.samples, first.arm)
-    if not compared:
-        return messages.NotVerifiedYet() if result.comparisons else None
-    has_settings = result.study.view is not View.CALIBRATION and compared[0].arm != result.study.reference.name
-    return _settings_of_one(compared[0], has_settings)
+        return messages.CheckedIn(not_in_effect[0].samples, not_in_effect[0].arm)
+    if not shown:
+        return messages.NotVerifiedYet() if compared else None
+    return _settings_of_one(shown[0], has_settings)
 
 
 def _settings_of_one(measured: Measured, has_settings: bool) -> Message | None:
@@ -160,46 +184,44 @@ def _agreeing(known: Mapping[str, Losses], everyone: int, reference: str | None)
     return lines
 
 
-def noise(result: Result) -> list[Message]:
-    """Return what disturbed the run from outside, and the result without that."""
-    blocks = len({sample.block for sample in result.samples})
-    if not blocks or not result.comparisons or result.study.one_run_each:
-        return []
+def noise(
+    interference: Mapping[int, Sequence[Message]],
+    blocks: int,
+    comparisons: Sequence[Comparison],
+    hit: Sequence[Comparison],
+    kernel_range_s: tuple[float, float] | None,
+    size: str | None,
+) -> list[Message]:
+    """Return what disturbed a run of so many ``blocks`` from outside, and the results of those ``hit`` without that.
+
+    ``size`` says what a block is, and ``kernel_range_s`` is the range of the reference kernel's times (seconds) where
+    it is wide.
+    """
     lines: list[Message] = []
-    view = result.study.view
-    has_times = not (result.side_by_side or view is View.SETTINGS or result.not_in_effect)
-    is_said = view is not View.LOADERS and tables.says_blocks(result.comparisons, has_times)
-    size = None if is_said else ONE_OF_EACH
-    if result.interference:
-        few = len(result.comparisons) == 1
-        first = result.interference[min(result.interference)][0] if few else None
-        lines.append(messages.Disturbed(len(result.interference), blocks, first, _without(result), size))
-    elif result.reference_kernel_range_s is None:
+    if interference:
+        first = interference[min(interference)][0] if len(comparisons) == 1 else None
+        lines.append(messages.Disturbed(len(interference), blocks, first, _without(hit, len(comparisons)), size))
+    elif kernel_range_s is None:
         lines.append(messages.Undisturbed(blocks, size))
-    if result.reference_kernel_range_s is not None:
-        least, most = result.reference_kernel_range_s
+    if kernel_range_s is not None:
+        least, most = kernel_range_s
         lines.append(messages.PaceVaried(most / least))
     return lines
 
 
-def _without(result: Result) -> Message | None:
-    hit = [
-        comparison
-        for comparison in result.comparisons
-        if comparison.speedup is not None and was_hit(result, comparison)
-    ]
-    few = tuple(one.arm for one in hit if one.without_interference is None)
-    if len(result.comparisons) == 1 and hit:
-        one = hit[0]
-        quiet, speedup = one.without_interference, one.speedup
+def _without(hit: Sequence[Comparison], compared: int) -> Message | None:
+    """Return the results without disturbed blocks of the comparisons that were ``hit``, of so many ``compared``."""
+    if not hit:
+        return None
+    if compared == 1:
+        quiet, speedup = hit[0].without_interference, hit[0].speedup
         if quiet is None or speedup is None:
             return messages.TooFewWithout()
         other = quiet.words if quiet.verdict != speedup.verdict else None
         return messages.WithoutDisturbed(quiet.ratio, quiet.low, quiet.high, other)
-    if not hit:
-        return None
+    few = tuple(one.arm for one in hit if one.without_interference is None)
     if few:
-        return messages.TooFewWithout(() if len(few) == len(result.comparisons) else few)
+        return messages.TooFewWithout(() if len(few) == compared else few)
     changed = tuple(
         messages.OfSubject(one.arm, one.without_interference.words)
         for one in hit
@@ -208,30 +230,19 @@ def _without(result: Result) -> Message | None:
     return messages.VerdictsWithout(changed) if changed else messages.SameWithout()
 
 
-def was_hit(result: Result, comparison: Comparison) -> bool:
-    """Return whether a block of a comparison was disturbed from outside."""
-    arm = result.study.arm(comparison.arm)
-    both = {result.study.reference_of(arm).name, arm.name}
-    return any(both & names for names in result.disturbed_arms.values())
+def why(
+    comparison: Comparison, measured: Mapping[str, Measured], reference: str, environment: Environment, faults_unit: str
+) -> Message | None:
+    """Return what counters say of the cause of a difference from the ``reference``; None without a difference.
 
-
-def why(result: Result) -> Message | None:
-    """Return what counters say of the cause of a difference; for an ablation, which settings matter."""
-    study = result.study
-    if study.view is View.SETTINGS:
-        clauses = ablation.clauses(result.ablation)
-        return Clauses(clauses) if clauses else None
-    one = result.comparisons[0] if len(result.comparisons) == 1 else None
-    if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
+    Page faults are counted per ``faults_unit``.
+    """
+    speedup = comparison.speedup
+    if speedup is None or comparison.verdict not in ranking.WEIGHTS or speedup.within_margin or comparison.load:
         return None
-    other = study.view in (View.IMAGES, View.CALIBRATION) or study.distributed or study.at_once
-    if other or one.load is not None:
-        return None
-    measured = {arm.arm: arm for arm in result.measured}
-    before, after = measured[study.reference_of(study.arm(one.arm)).name], measured[one.arm]
-    faster = one.verdict == Verdict.FASTER
-    environment = result.environments[one.arm]
-    counter = _counters(before, after, faster, environment.variables, tables.faults_unit(study.user_command))
+    faster = comparison.verdict == Verdict.FASTER
+    before, after = measured[reference], measured[comparison.arm]
+    counter = _counters(before, after, faster, environment.variables, faults_unit)
     if counter is None and faster and MKL in environment.preload:
         return messages.FastestMkl()
     return counter or messages.CauseUnknown()
@@ -278,24 +289,25 @@ def _memory_cause(variables: Mapping[str, str], before: Measured, after: Measure
     return messages.HUGE_PAGES if HUGE_PAGES in variables else None
 
 
-def system(result: Result) -> Message:
-    """Return the machine, the engines and what was trained."""
-    study = result.study
-    host = result.inspection(study.reference)
+def system(
+    host: Inspection, engines: Mapping[str, Surroundings], command: UserCommand | None, workload: str, trained: str
+) -> Message:
+    """Return the machine, the engines and what was ``trained``: a user's ``command`` has the name of its workload."""
     cpu, cpus = host["fingerprint"]["cpu_model"], host["facts"]["usable_cpus"]
-    trained = execution_context.trained(study.workloads, study.workload, study.how)
-    training = execution_context.what_was_run(study.user_command, study.workload, trained)
-    if study.user_command:  # it may run in another Python, with another torch
-        engines = tuple(name for name in result.engines if name != "local")
-        return messages.System(cpu, cpus, None, engines or ("local",), training)
-    torch = {name: surroundings["inspection"]["packages"]["torch"] for name, surroundings in result.engines.items()}
-    engines = tuple(_engine(name, version) for name, version in torch.items())
-    return messages.System(cpu, cpus, trained_on(host).removeprefix(", ") or None, engines, training)
+    training = execution_context.what_was_run(command, workload, trained)
+    if command:  # it may run in another Python, with another torch
+        names = tuple(name for name in engines if name != "local")
+        return messages.System(cpu, cpus, None, names or ("local",), training)
+    torch = {name: surroundings["inspection"]["packages"]["torch"] for name, surroundings in engines.items()}
+    with_torch = tuple(_engine(name, version) for name, version in torch.items())
+    return messages.System(cpu, cpus, trained_on(host).removeprefix(", ") or None, with_torch, training)
 
 
 def machine(result: Result) -> str:
-    """Return the same as text."""
-    return text(system(result))
+    """Return the same of a result, as text."""
+    study = result.study
+    host = result.inspection(study.reference)
+    return text(system(host, result.engines, study.user_command, study.workload, study.trained))
 
 
 def _engine(name: str, version: str | None) -> str:

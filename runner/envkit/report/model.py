@@ -14,6 +14,7 @@ from envkit.bench.arms import View
 from envkit.bench.events import Failure
 from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
+from envkit.bench.study import Study
 from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.rendering import text
@@ -50,17 +51,59 @@ def report_of(
     A ``wide`` one has room for more than 80 columns, and names the digest of the record and the command in its
     ``events``. A ``full`` one adds evidence, settings and commands. One with both is a page, with pictures.
     """
-    references = {arm.name: result.study.reference_of(arm).name for arm in result.study.compared}
-    short = [
+    study, page = result.study, wide and full
+    references = {arm.name: study.reference_of(arm).name for arm in study.compared}
+    figures: list[Part | None]
+    if study.view is View.LOADERS:
+        ends, cells = epoch_ends.cells(result), grid.cells(result)
+        drawing = _drawing(result, "epoch-ends" if ends else "grid") if page else None
+        figures = [drawing, *_grid(cells, plotted=full and not wide), *_epoch_ends(ends)]
+    elif result.not_in_effect:
+        figures = [tables.not_in_effect(result)]
+    else:
+        settings = ablation.table(result) if study.view is View.SETTINGS else None
+        times = _wide(result) if wide else None
+        if not wide and settings is None and result.side_by_side:
+            times = tables.speedups(result)
+        elif not wide and settings is None:
+            times = tables.took(tables.columns(result), result.measured, result.failures, result.comparisons)
+        figures = [_drawing(result, "forest") if page else None, settings, times]
+    failed = Rows(failures(result.failures, nothing=headings.PRINTED_NOTHING if page else ""), bold=True)
+    below = _wide(result) if result.not_in_effect and wide and study.view is not View.LOADERS else None
+    summary = [*lines.rows(result), *learning.rows(result.learning, str(study.until))]
+    if study.at_once:
+        summary += scaling.instances(result.instances, {arm.name: arm.profile for arm in study.arms})
+    elif result.scaling:
+        summary += scaling.rows(result.scaling, study, {measured.arm: measured.unit for measured in result.measured})
+    host = result.inspection(study.reference)
+    system = lines.system(host, result.engines, study.user_command, study.workload, study.trained)
+    summary += [*advice.rows(result, folder), Row("System", system), *_links(folder, events, wide, full)]
+    sections = [
         _section(CAUTIONS, Rows(cautions.rows(result))),
-        _speedups(result, wide, full),
-        None if wide and full else _images(references, result.image_differences, wide or full),
-        _section("summary", Rows([*_lines(result, folder), *_links(folder, events, wide, full)])),
+        _section("speedups", *figures, failed, below, untitled=not wide),
+        None if page else _images(references, result.image_differences, wide or full),
+        _section("summary", Rows(summary)),
+        *(_details(result, folder, events, wide) if full else []),
     ]
-    more = _details(result, folder, events, wide) if full else []
-    sections = [*short, *(replace(section, full=True) for section in more if section is not None)]
-    headline, title = verdict.headline(result), verdict.title(result.study)
-    return Report(headline, title, [section for section in sections if section is not None])
+    return Report(verdict.headline(result), [section for section in sections if section is not None])
+
+
+def title(study: Study) -> Message:
+    """Return what is compared with what, for the title of a page."""
+    if study.view is View.LOADERS:
+        return context.LoaderSettings(len(study.arms), study.reference.profile)
+    if study.view is View.SETTINGS:
+        return context.TitleOfAblation(study.whole.name, len(study.ablated))
+    names = tuple(dict.fromkeys(arm.profile if study.view is View.WORKLOADS else arm.name for arm in study.subjects))
+    few = len(names) <= ranking.FEW or bool(study.at_once)
+    reference = study.reference.profile if study.view is View.WORKLOADS else study.reference.name
+    return context.Title(
+        names if few else (),
+        None if few else len(names),
+        len(study.workloads) if study.view is View.WORKLOADS else None,
+        reference if study.compared else None,
+        study.scaling if study.weak else None,
+    )
 
 
 def to_json(result: Result, folder: str) -> dict[str, object]:
@@ -103,43 +146,20 @@ def _section(name: str, *parts: Part | None, untitled: bool = False) -> Section 
 # --- the short report ---
 
 
-def _speedups(result: Result, wide: bool, full: bool) -> Section | None:
-    """Make the section of figures: a picture on the page, and tables."""
-    page, view = wide and full, result.study.view
-    rows = failures(result.failures)
-    if page:
-        rows = [replace(row, output=row.output or headings.PRINTED_NOTHING) for row in rows]
-    failed = Rows(rows, bold=True)
-    parts: list[Part | None]
-    if view is View.LOADERS:
-        ends, cells = epoch_ends.cells(result), grid.cells(result)
-        drawing = _drawing(result, "epoch-ends" if ends else "grid") if page else None
-        parts = [drawing, *_grid(cells, plotted=full and not wide), *_epoch_ends(ends), failed]
-    elif result.not_in_effect:
-        parts = [tables.not_in_effect(result), failed, _wide(result) if wide else None]
-    else:
-        settings = ablation.table(result) if view is View.SETTINGS else None
-        arms = _wide(result) if wide else None
-        if not wide and settings is None:
-            arms = tables.speedups(result) if result.side_by_side else tables.took(result)
-        parts = [_drawing(result, "forest") if page else None, settings, arms, failed]
-    return _section("speedups", *parts, untitled=not wide)
-
-
 def _wide(result: Result) -> Table:
-    study, rows, blanks = result.study, tables.wide_rows(result), [""] * 5
-    book = [[*row, *blanks] for row in tables.book(study.epochs, study.until, study.workloads)]
+    rows, blanks = tables.wide_rows(result), [""] * 5
+    book = [[*row, *blanks] for row in tables.columns(result, wide=True).published]
     weights = [*(ranking.weight(result.comparisons, row[0]) for row in rows), *("soft" for _ in book)]
     header = tables.wide_header(result)
     cells, numbers = [*rows, *(row[: len(header)] for row in book)], range(1, len(header) - 1)
     return Table(header, cells, numbers, weights, tables.note(result))
 
 
-def failures(failed: Sequence[Failure], node: str = "") -> list[Row]:
-    """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
+def failures(failed: Sequence[Failure], node: str = "", nothing: str = "") -> list[Row]:
+    """Return which workers failed, and what they printed, or ``nothing``; ``node`` is where, if there are several."""
     return [
         Row("Failed", messages.WorkerFailure(failure.block + 1, failure.arm, problem_of(failure), node or None), "bad",
-            output=failure.stderr.strip())
+            output=failure.stderr.strip() or nothing)
         for failure in failed
     ]  # fmt: skip
 
@@ -177,17 +197,6 @@ def _images(
     return _section("images", *each)
 
 
-def _lines(result: Result, folder: str) -> list[Row]:
-    """Return labelled lines: what was verified and found, what to do, and where it was measured."""
-    study = result.study
-    rows = [*lines.rows(result), *learning.rows(result.learning, str(study.until))]
-    if study.at_once:
-        rows += scaling.instances(result.instances, {arm.name: arm.profile for arm in study.arms})
-    elif result.scaling:
-        rows += scaling.rows(result.scaling, study, {measured.arm: measured.unit for measured in result.measured})
-    return [*rows, *advice.rows(result, folder), Row("System", lines.system(result))]
-
-
 def _links(folder: str, events: Sequence[Event], wide: bool, full: bool) -> list[Row]:
     """Return how to see more of the record, or what a report without a page names of it."""
     if not wide:
@@ -201,9 +210,9 @@ def _links(folder: str, events: Sequence[Event], wide: bool, full: bool) -> list
 # --- what --details and the page add ---
 
 
-def _details(result: Result, folder: str, events: Sequence[Event], wide: bool) -> list[Section | None]:
+def _details(result: Result, folder: str, events: Sequence[Event], wide: bool) -> list[Section]:
     """Make the sections that follow the short report, in their order. Pictures are for the page, which is ``wide``."""
-    return [
+    sections = [
         _took(result, wide),
         _certainty(result, wide),
         _findings(result, wide),
@@ -214,13 +223,16 @@ def _details(result: Result, folder: str, events: Sequence[Event], wide: bool) -
         _differences(result),
         _reproduce(result, folder, events, wide),
     ]
+    return [replace(section, full=True) for section in sections if section is not None]
 
 
 def _took(result: Result, page: bool) -> Section | None:
     """Make the table of what each arm took, if the short report has another one."""
     study = result.study
     other = result.side_by_side or study.view is View.SETTINGS or result.not_in_effect
-    took = tables.took(result) if other and not page else None
+    took = None
+    if other and not page:
+        took = tables.took(tables.columns(result), result.measured, result.failures, result.comparisons)
     trained = tables.trained(result) if study.view is View.WORKLOADS else None
     return _section("took", took, trained)
 
@@ -294,7 +306,7 @@ def _reproduce(result: Result, folder: str, events: Sequence[Event], page: bool)
     again = [Row("ended", result.ended or context.NOT_YET_ENDED)]
     if page:
         again = commands.repeating(Path(folder), events, again[0], result.study.seed)
-    by_arm = [Listing([command], name if page else "") for name, command in result.commands.items()]
+    by_arm = [Listing([command], name if page else "") for name, command in result.lengths.commands.items()]
     by_hand = Fold(headings.BY_HAND, by_arm, open=False)
     return _section("reproduce", Rows([*execution_context.rows(result), *again]), by_hand)
 

@@ -101,7 +101,6 @@ class Report:
     """All that a renderer lays out."""
 
     headline: Row  # the verdict
-    title: Message | str  # what was compared with what
     sections: Sequence[Section]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench import quality
-from envkit.bench.arms import View
+from envkit.bench.arms import Arm, View
 from envkit.bench.events import Failure
 from envkit.checks.effect import Check
 from envkit.common.messages import About, Clauses
@@ -27,11 +27,11 @@ BOOK_WORKLOAD, BOOK_EPOCHS = "cnn", 10
 BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 
 
-def things(result: Result) -> str:
+def things(view: View, engines: Collection[str], compared: Iterable[Arm]) -> str:
     """Return what is compared, in the plural."""
-    if result.study.view is not View.WORKLOADS:
-        return "parts" if result.study.view is View.SETTINGS else f"{first_column(result.study.view, result.engines)}s"
-    one = len({arm.profile for arm in result.study.compared}) == 1
+    if view is not View.WORKLOADS:
+        return "parts" if view is View.SETTINGS else f"{first_column(view, engines)}s"
+    one = len({arm.profile for arm in compared}) == 1
     return "workloads" if one else "combinations"
 
 
@@ -50,6 +50,8 @@ class Columns:
     rate: str | None  # the unit of rates
     tested: str | None  # of full trainings: the heading of the figures of their tests
     several_units: bool  # each rate has a unit of its own
+    published: list[list[str]]  # rows of published figures to compare with
+    steps: Message | None  # in which arms a step is larger than in others
 
 
 def columns(result: Result, wide: bool = False) -> Columns:
@@ -58,14 +60,17 @@ def columns(result: Result, wide: bool = False) -> Columns:
     unlike = study.weak or bool(study.at_once) or len(study.workloads) > 1
     units = {measured.unit for measured in result.measured} or {"images"}
     rate = f"{min(units)}/s" if len(units) == 1 else "per second"
+    shown_rate = rate if study.user_command is None and (wide or (unlike and not study.epochs)) else None
     figures = {name for measured in result.measured for name in measured.quality}
     return Columns(
         first=first_column(study.view, result.engines),
         step=study.step_name,
         faults=faults_unit(study.user_command),
-        rate=rate if study.user_command is None and (wide or (unlike and not study.epochs)) else None,
+        rate=shown_rate,
         tested=("accuracy" if figures <= {"accuracy"} else headings.LEARNT) if study.epochs else None,
         several_units=len(units) > 1,
+        published=book(study.epochs, study.until, study.workloads),
+        steps=scaling.steps(bool(study.at_once), study.weak_ranks, shown_rate),
     )
 
 
@@ -103,16 +108,16 @@ def cells(shown: Columns, measured: Measured) -> list[str]:
     return [measured.arm, str(measured.samples), *speed, *effort]
 
 
-def took(result: Result) -> Table:
-    """Return what each arm took that was measured."""
-    shown, study = columns(result), result.study
-    if ended_in_failure(result.failures, result.comparisons):
-        return _failed(shown.first, result.measured)
-    published, head = book(study.epochs, study.until, study.workloads), header(shown)
-    weights = [*("plain" for _ in result.measured), *("soft" for _ in published)]
-    rows = [cells(shown, measured) for measured in result.measured]
-    note = clauses(medians(result.comparisons), scaling.steps(bool(study.at_once), study.weak_ranks, shown.rate))
-    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
+def took(
+    shown: Columns, measured: Sequence[Measured], failures: Sequence[Failure], comparisons: Sequence[Comparison]
+) -> Table:
+    """Return what each arm took that was measured, in the columns that are ``shown``."""
+    if ended_in_failure(failures, comparisons):
+        return _failed(shown.first, measured)
+    head, rows = header(shown), [cells(shown, one) for one in measured]
+    weights = [*("plain" for _ in rows), *("soft" for _ in shown.published)]
+    note = clauses(medians(comparisons), shown.steps)
+    return Table(head, [*rows, *shown.published] if rows else [], range(1, len(head)), weights, note)
 
 
 def ended_in_failure(failures: Sequence[Failure], comparisons: Sequence[Comparison]) -> bool:
@@ -255,8 +260,7 @@ def note(result: Result) -> Message | None:
     times = medians(result.comparisons) or messages.Medians()
     if ended_in_failure(result.failures, result.comparisons):
         times = messages.Medians(messages.FAILED)
-    rate = columns(result, wide=True).rate
-    return clauses(times, scaling.steps(bool(result.study.at_once), result.study.weak_ranks, rate), legend(result))
+    return clauses(times, columns(result, wide=True).steps, legend(result))
 
 
 def all_arms(result: Result) -> list[list[str]]:

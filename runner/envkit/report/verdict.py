@@ -11,9 +11,8 @@ from envkit.analysis.learning_curves import LearningCurve
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
-from envkit.bench.measure import FAILED
+from envkit.bench.decide import FAILED
 from envkit.bench.problems import problem_of
-from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
@@ -44,16 +43,19 @@ LOADED: dict[Verdict, type[messages.Found]] = {
 
 def headline(result: Result) -> Row:
     """Return the verdict without a label."""
-    if result.study.view is View.LOADERS:
+    study = result.study
+    if study.view is View.LOADERS:
         verdict = _of_loader(result)
     elif not result.comparisons:
         verdict = _of_reference(result)
-    elif result.study.at_once:
+    elif study.at_once:
         verdict = _of_instances(result)
-    elif len(result.comparisons) > 1 and result.study.view is not View.SETTINGS:
+    elif len(result.comparisons) > 1 and study.view is not View.SETTINGS:
         verdict = _of_many(result)
     else:
-        verdict = of(result, result.comparisons[0])  # the whole of a profile that is ablated
+        comparison = result.comparisons[0]  # the whole of a profile that is ablated
+        single = measured(comparison, *study.names(comparison.arm), study.until)
+        verdict = without_speedup(result, comparison) if single is None else single
     return Row("", verdict, "good" if isinstance(verdict, GOOD) else "bad" if isinstance(verdict, BAD) else "plain")
 
 
@@ -81,15 +83,22 @@ def _row(comparison: Comparison) -> Row:
 
 def of(result: Result, comparison: Comparison) -> Message:
     """Return the verdict of one comparison."""
-    subject, reference = names(result.study, comparison.arm)
-    if comparison.speedup is None:
-        single = comparison.single_ratio
-        if single is None:
-            return without_speedup(result, comparison)
-        return messages.OneRunEach(subject, reference, single, result.study.until)
+    subject, reference = result.study.names(comparison.arm)
+    verdict = measured(comparison, subject, reference, result.study.until)
+    return without_speedup(result, comparison) if verdict is None else verdict
+
+
+def measured(comparison: Comparison, subject: str, reference: str, until: str | None) -> Message | None:
+    """Return the verdict of a comparison that has a speedup or a ratio; None for one that has neither.
+
+    ``until`` is the target of full trainings.
+    """
     speedup, load = comparison.speedup, beside(comparison.load or comparison.beside)
+    if speedup is None:
+        single = comparison.single_ratio
+        return None if single is None else messages.OneRunEach(subject, reference, single, until)
     named = (subject, reference, speedup.ratio, speedup.low, speedup.high)
-    details = ("speed", result.study.until, load)
+    details = ("speed", until, load)
     if speedup.verdict == Verdict.EQUIVALENT and load is None:
         return messages.Equivalent(*named, *details, margin=speedup.margin)
     return _kind_of(speedup.verdict, load, judgement.losses_differ(comparison))(*named, *details)
@@ -119,11 +128,9 @@ def without_speedup(result: Result, comparison: Comparison) -> Message:
         return messages.NotInEffect(not_in_effect[0])
     if comparison.verdict == Verdict.TOO_FEW_SAMPLES:
         fewest = result.study.fewest_blocks
-        return messages.TooFewBlocks(names(result.study, comparison.arm)[0], result.complete_blocks, fewest)
+        return messages.TooFewBlocks(study.names(comparison.arm)[0], result.complete_blocks, fewest)
     unfinished, blocks = result.course.unfinished, result.complete_blocks
-    return messages.Unfinished(
-        names(result.study, comparison.arm)[0], blocks, unfinished.fewest if unfinished else None
-    )
+    return messages.Unfinished(study.names(comparison.arm)[0], blocks, unfinished.fewest if unfinished else None)
 
 
 def _not_reached(curve: LearningCurve, target: str, epochs: int) -> Message:
@@ -134,8 +141,9 @@ def _not_reached(curve: LearningCurve, target: str, epochs: int) -> Message:
 def _of_many(result: Result) -> Message:
     """Return the best that is known to be faster, and how many came to what."""
     ranked, of_all = ranking.ranked(result.comparisons, result.study.view), len(result.comparisons)
-    things, counts = tables.things(result), counted(ranked, result.environments)
-    reference = names(result.study, ranked[0].arm)[1]
+    study, counts = result.study, counted(ranked, result.environments)
+    things = tables.things(study.view, result.engines, study.compared)
+    reference = study.names(ranked[0].arm)[1]
     by_speed = sorted(filter(ranking.ratio_of, ranked), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
     sound = [comparison for comparison in by_speed if not judgement.losses_differ(comparison)]
     if not any(map(ranking.ratio_of, ranked)):
@@ -143,7 +151,7 @@ def _of_many(result: Result) -> Message:
     if result.study.one_run_each:
         best = [*sound, *ranked][0]
         ratio = ranking.ratio_of(best) or 1.0
-        return messages.OneRunEach(names(result.study, best.arm)[0], reference, ratio, of=of_all, things=things)
+        return messages.OneRunEach(study.names(best.arm)[0], reference, ratio, of=of_all, things=things)
     faster = [comparison for comparison in sound if comparison.verdict == Verdict.FASTER]
     others = [
         comparison
@@ -158,7 +166,7 @@ def _of_many(result: Result) -> Message:
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
-    named = (number, of_all, things, names(result.study, best.arm)[0], reference, *speedup)
+    named = (number, of_all, things, study.names(best.arm)[0], reference, *speedup)
     load = beside(best.load or best.beside)
     if not faster:
         return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
@@ -172,7 +180,8 @@ def _of_many(result: Result) -> Message:
 def _without_results(result: Result, comparisons: Sequence[Comparison]) -> Message:
     """Return why no comparison has a speedup: the one reason of all, or how many came to what."""
     reasons = {without_speedup(result, comparison) for comparison in comparisons}
-    first, things = next(iter(reasons)), tables.things(result)
+    first, study = next(iter(reasons)), result.study
+    things = tables.things(study.view, result.engines, study.compared)
     if len(reasons) == 1:
         return first
     if isinstance(first, messages.Unfinished | messages.TooFewBlocks) and len({*map(type, reasons)}) == 1:
@@ -223,7 +232,7 @@ def _of_instances(result: Result) -> Message:
 def _of_reference(result: Result) -> Message:
     """Return how one profile scales over ranks, where that was measured."""
     study, load = result.study, beside(result.course.load)
-    who = _with_ranks(study.reference.name, study.ranks_of(study.reference))
+    who = study.with_ranks(study.reference)
     if (why := _without_result(result, who)) is not None:
         return why
     for scaled in result.scaling if study.single_processes else ():
@@ -265,38 +274,3 @@ def _of_loader(result: Result) -> Message:
         slowest = (text(last.named), last.epoch_s, last.begin_s)
         return messages.FastestEpochs(len(ends), text(first.named), first.epoch_s, first.begin_s, *slowest, load)
     return messages.NothingMeasured()
-
-
-def names(study: Study, name: str) -> tuple[str, str]:
-    """Return the names of an arm and of its reference in a sentence."""
-    arm = study.arm(name)
-    reference = study.reference_of(arm)
-    if study.view is View.WORKLOADS:
-        return f"{arm.profile} on {study.workload_of(arm)}", reference.profile
-    if study.view is View.CALIBRATION:
-        called = _with_ranks(reference.name, study.ranks_of(reference))
-        return f"{called} against itself", called
-    kind = "image " if study.view is View.IMAGES else ""
-    return f"{kind}{_with_ranks(arm.name, study.ranks_of(arm))}", f"{kind}{reference.name}"
-
-
-def _with_ranks(name: str, ranks: int) -> str:
-    return f"{name} on {ranks} ranks" if ranks > 1 else name
-
-
-def title(study: Study) -> Message:
-    """Return what is compared with what."""
-    if study.view is View.LOADERS:
-        return context.LoaderSettings(len(study.arms), study.reference.profile)
-    if study.view is View.SETTINGS:
-        return context.TitleOfAblation(study.whole.name, len(study.ablated))
-    names = tuple(dict.fromkeys(arm.profile if study.view is View.WORKLOADS else arm.name for arm in study.subjects))
-    few = len(names) <= ranking.FEW or bool(study.at_once)
-    reference = study.reference.profile if study.view is View.WORKLOADS else study.reference.name
-    return context.Title(
-        names if few else (),
-        None if few else len(names),
-        len(study.workloads) if study.view is View.WORKLOADS else None,
-        reference if study.compared else None,
-        study.scaling if study.weak else None,
-    )

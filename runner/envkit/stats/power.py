@@ -43,12 +43,14 @@ def _factor(freedom: int, rate: float) -> float:
     taken over that variable's quantiles.
     """
     import numpy
-    from scipy import optimize, stats
+    from scipy.optimize import brentq
+    from scipy.special import gammaincinv, ndtr, ndtri
 
-    spread = stats.chi2.ppf((numpy.arange(_GRID) + 0.5) / _GRID, freedom) / freedom
-    bound = stats.norm.isf(rate / 2)
+    # the quantiles of chi-square; scipy.stats has them by that name, and takes a second to import
+    spread = 2 * gammaincinv(freedom / 2, (numpy.arange(_GRID) + 0.5) / _GRID) / freedom
+    bound = -ndtri(rate / 2)
 
     def short_of(factor: float) -> float:
-        return float(stats.norm.cdf(numpy.sqrt(factor * spread * EFFICIENCY) - bound).mean()) - POWER
+        return float(ndtr(numpy.sqrt(factor * spread * EFFICIENCY) - bound).mean()) - POWER
 
-    return float(optimize.brentq(short_of, 1, 10000))
+    return float(brentq(short_of, 1, 10000))

@@ -124,8 +124,10 @@ def show_confirmation(
     out.print()
     if result.not_in_effect:
         table = tables.not_in_effect(result)
+    elif result.side_by_side:
+        table = tables.speedups(result)
     else:
-        table = tables.speedups(result) if result.side_by_side else tables.took(result)
+        table = tables.took(tables.columns(result), result.measured, result.failures, result.comparisons)
     terminal.show_parts([*([table] if table.rows else []), *_failures(result)], out)
     over = _over(decision.versus, shipped, untried)
     rows = [Row(messages.SHIPPED, over)] if over else []

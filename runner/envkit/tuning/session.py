@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
-from envkit.bench import batch_split, measure, record, resuming
+from envkit.bench import batch_split, decide, measure, record, resuming
 from envkit.bench.arms import own_ranks
 from envkit.bench.job import Job
 from envkit.bench.record import Event as RecordEvent
@@ -218,14 +218,14 @@ class Session:
                 with record.reading(self.confirmation):
                     earlier = Run.parse(recorded)
                 job = replace(job, study=self._sized_as_before(job.study, earlier, recorded))
-                if earlier.ended in measure.ENDED:
+                if earlier.ended in decide.ENDED:
                     return earlier.ended, earlier
                 recorded.append(opened.append("resume", command=earlier.beginning.command))
             try:
                 with Progress(job.study.stopping.budget_s, quiet=self.quiet) as progress:
                     reason = measure.measure(job, opened, recorded, progress)
             except KeyboardInterrupt:
-                reason = measure.INTERRUPTED
+                reason = decide.INTERRUPTED
             recorded.append(opened.append("end", reason=reason))
         return reason, Run.parse(recorded)
 

@@ -86,7 +86,7 @@ class Trials:
         return next((event for event in self.events if isinstance(event, WarmUp)), None)
 
     def _record(self, event: str, **fields: object) -> Event:
-        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        hidden = private_values.hidden(fields, self.job.context.kept, self.job.context.inherited)
         recorded = events.parse(self.append(event, **hidden))
         self.events.append(recorded)
         return recorded
@@ -118,7 +118,7 @@ class Trials:
         launch = replace(
             job.launch(arm, requests.of_sample(study, arm), study.padding(in_round, arm)), timeout_s=timeout_s
         )
-        outcome = job.engines[arm.engine].run(launch)
+        outcome = job.context.engines[arm.engine].run(launch)
         if outcome.failure == TimedOut(launch.timeout_s) and launch.timeout_s < study.stopping.timeout_s:
             outcome = replace(outcome, failure=FarSlower(launch.timeout_s, SLOWEST_TRIAL))
         reference = self._reference
@@ -145,7 +145,7 @@ class Trials:
         self, number: int, environment: Environment, document: TrainingDocument, outcome: Outcome
     ) -> Message | None:
         """Return why a sample does not count; None if it does."""
-        for check in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
+        for check in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.context.kept):
             if not check.holds:
                 return NotInEffect(check.key, str(check.expected), str(check.seen))
         reference, study = self._reference, self.job.study

@@ -8,11 +8,14 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from envkit.worker.cgroup import cpu_quota
 from envkit.worker.messages.captions import ASLR_OFF_HERE, UNKNOWN_HYPERVISOR
 from envkit.worker.readings import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
 ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16")
@@ -43,6 +46,26 @@ def expand_cpu_list(text: str) -> set[int]:
     return cpus
 
 
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Return CPUs in the kernel's list format, of which ``expand_cpu_list`` makes the set again."""
+    ranges: list[tuple[int, int]] = []
+    for cpu in sorted(set(cpus)):
+        first = ranges.pop()[0] if ranges and ranges[-1][1] == cpu - 1 else cpu
+        ranges.append((first, cpu))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def usable_cpus(root: Path = Path("/")) -> set[int]:
+    """Return the CPUs of the affinity mask that are online, or the mask if the kernel's list has none of them."""
+    mask = os.sched_getaffinity(0)
+    return mask & _online(root) or mask
+
+
+def _online(root: Path) -> set[int]:
+    listed = _read(root / "sys/devices/system/cpu/online")
+    return expand_cpu_list(listed) if listed else set(range(os.cpu_count() or 1))
+
+
 class _AlwaysKnown(TypedDict):
     usable_cpus: int
     physical_cores: int
@@ -69,11 +92,8 @@ def cpu_facts(root: Path = Path("/")) -> CpuFacts:
     counts all of the machine where there are others, as a GPU's or an expander's memory can be one. ``cpu_vendor`` is
     what CPUID calls the maker, as GenuineIntel; None on processors other than x86, whose kernels name none.
     """
-    mask = os.sched_getaffinity(0)
-    online_list = _read(root / "sys/devices/system/cpu/online")
-    online = expand_cpu_list(online_list) if online_list else set(range(os.cpu_count() or 1))
+    mask, cpus = os.sched_getaffinity(0), usable_cpus(root)
     quota = cpu_quota(root)
-    cpus = mask & online or mask
     usable = len(cpus) if quota is None else max(1, min(len(cpus), math.floor(quota)))
     cores = {core_of(cpu, root) for cpu in cpus}
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
@@ -83,7 +103,7 @@ def cpu_facts(root: Path = Path("/")) -> CpuFacts:
         "physical_cores": min(len(cores), usable),
         "numa_nodes": max(1, with_cpus),
         "affinity_cpus": len(mask),
-        "online_cpus": len(online),
+        "online_cpus": len(_online(root)),
         "cpu_quota": quota,
         "smt": _read(root / "sys/devices/system/cpu/smt/active") == "1",
         "cpu_vendor": _cpuinfo(root).get("vendor_id"),

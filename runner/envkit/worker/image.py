@@ -20,7 +20,7 @@ from pathlib import Path
 
 from envkit.worker import gpus
 from envkit.worker.cgroup import is_seen, memory_limit
-from envkit.worker.host import cpu_facts, fingerprint
+from envkit.worker.host import cpu_facts, cpu_list, fingerprint, usable_cpus
 from envkit.worker.libraries import locate, packages, search_folders
 from envkit.worker.readings import text_of
 
@@ -42,6 +42,7 @@ def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: 
     accelerator = gpus.look() if accelerators else None
     return {
         "facts": {**cpu_facts(), **({"gpus": accelerator["usable"]} if accelerator else {})},
+        "cpus": cpu_list(usable_cpus()),
         **({"accelerator": accelerator} if accelerator else {}),
         "memory_limit": memory_limit(),
         "groups_seen": is_seen(),

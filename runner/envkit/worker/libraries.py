@@ -33,6 +33,7 @@ class Library:
     stems: tuple[str, ...] = ()  # how other names of it begin than those of files, up to the first '-', '.' or '_'
     symbol: str = ""  # a function that it exports under whatever file name
     text: bytes = b""  # what its file contains besides, and that of a library of the same symbol does not
+    version: bytes = b""  # a pattern for its version in its file
     shows: tuple[str, str] = ("", "")  # the key of the evidence and the value there while it is in effect
     packages: Mapping[str, str] = field(default_factory=dict)  # by source (debian, conda, pypi) what brings it
     loads: Mapping[str, str] = field(default_factory=dict)  # files that it needs besides, with Debian's packages
@@ -97,7 +98,7 @@ LIBRARIES: dict[str, Library] = {
         packages={"pypi": "intel-openmp"},
         in_images=True,
         profile="intel-omp",
-        reads=(*_OMP, "KMP_*"),
+        reads=(*_OMP, "KMP_*", "LIBOMP_*"),
         purposes=_KMP_PURPOSES,
         complaint=_KMP_COMPLAINT,
         aborts_beside=("intel-openmp", "llvm-openmp"),
@@ -122,6 +123,7 @@ LIBRARIES: dict[str, Library] = {
         comes_with="glibc",
         reads=("GLIBC_TUNABLES>=2.26", "MALLOC_ARENA_*", "MALLOC_MMAP_*", "MALLOC_T*", "MALLOC_PERTURB_"),
         lists={"GLIBC_TUNABLES": (":", "=")},
+        lists_all_settings=True,
         keeps_freed={  # from 1 GB on
             "GLIBC_TUNABLES": r"(?:^|:)glibc\.malloc\.trim_threshold=\d{10,}(?::|$)",
             "MALLOC_TRIM_THRESHOLD_": r"^\d{10,}$",
@@ -133,6 +135,7 @@ LIBRARIES: dict[str, Library] = {
         kind="allocator",
         files=("libjemalloc.so.2",),
         symbol="mallctl",
+        version=rb"(\d+\.\d+\.\d+)-\d+-g[0-9a-f]{40}",
         shows=("malloc.allocator", "jemalloc"),
         packages={"debian": "libjemalloc2", "conda": "jemalloc"},
         in_images=True,
@@ -223,6 +226,17 @@ LIBRARIES: dict[str, Library] = {
         reads=(
             "ATEN_*", "LRU_CACHE_CAPACITY", "THP_MEM_ALLOC_ENABLE>=2.2", "TORCH_SHOW_CPP_STACKTRACES",
             "TORCH_CPP_LOG_LEVEL", "TORCH_DISTRIBUTED_DEBUG",
+        ),
+    ),
+    # PyTorch's compiler, which reads its variables where something is compiled.
+    "inductor": Library(
+        kind="other",
+        shows=("compiler.backend", "inductor"),
+        packages={"pypi": "torch"},
+        reads=(
+            "TORCHINDUCTOR_*", "TORCHINDUCTOR_REORDER_LOCALITY_TRAINING>=2.14", "TORCHINDUCTOR_NUMERICS>=2.14",
+            "TORCHINDUCTOR_AUTOTUNE_CUDAGRAPH_BENCHMARKING>=2.14", "TORCHINDUCTOR_PARTITIONED_SCATTER_FORCE>=2.14",
+            "TORCHINDUCTOR_COMBO_KERNEL_COMPILE_TIME_AUTOTUNE>=2.14",
         ),
     ),
     "cuda": Library(
@@ -396,9 +410,16 @@ def _is_there(file: str) -> bool:
     return True
 
 
-def locate(folders: Sequence[Path]) -> dict[str, dict[str, object]]:
-    """Logical name -> ``{"path", "sha256", "others"}`` of each library that was found.
+def _version_in(name: str, path: Path) -> str | None:
+    pattern = LIBRARIES[name].version
+    match = re.search(pattern, path.read_bytes()) if pattern else None
+    return match.group(1).decode() if match else None
 
+
+def locate(folders: Sequence[Path]) -> dict[str, dict[str, object]]:
+    """Logical name -> ``{"path", "sha256", "others", "version"}`` of each library that was found.
+
+    ``version`` is None where the file does not tell it.
     ``others`` are files that are called the same, further down the search, and have another content. A library that
     needs a file which is missing is left out: no process that preloads it would start.
     """
@@ -409,5 +430,10 @@ def locate(folders: Sequence[Path]) -> dict[str, dict[str, object]]:
             digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in here}
             mine = digests[here[0]]
             others = [str(path) for path in here if digests[path] != mine and path.name == here[0].name]
-            located[name] = {"path": str(here[0]), "sha256": mine, "others": others}
+            located[name] = {
+                "path": str(here[0]),
+                "sha256": mine,
+                "others": others,
+                "version": _version_in(name, here[0]),
+            }
     return located

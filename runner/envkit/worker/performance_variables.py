@@ -11,7 +11,7 @@ from envkit.worker.libraries import LIBRARIES
 
 # What libraries of the registry read, and all of glibc's malloc and of frameworks. PYTHONHASHSEED is among it: a fixed
 # seed would give all samples one layout of dictionaries: lucky or unlucky, it looks like an effect.
-FRAMEWORKS = ("MALLOC_", "THP_MEM_ALLOC", "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_")
+FRAMEWORKS = ("MALLOC_", "THP_MEM_ALLOC", "TORCH_", "TORCHDYNAMO_", "PYTORCH_")
 PREFIXES = libraries.shortest([*libraries.prefixes(libraries.KINDS), *FRAMEWORKS])
 PRELOAD = "LD_PRELOAD"
 # Those of them that say where things are or which version is installed, and not how work is done: a batch job can't do

@@ -12,8 +12,6 @@ class Pictures(torch.utils.data.Dataset):
 
 
 network = torch.nn.Conv2d(3, 4, 3)
-optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
 for batch in torch.utils.data.DataLoader(Pictures(), batch_size=8, num_workers=1):
-    optimizer.zero_grad()
+    network.zero_grad()
     network(batch).mean().backward()
-    optimizer.step()

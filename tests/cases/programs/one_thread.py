@@ -4,5 +4,5 @@ import os
 import runpy
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["TRAIN_S"] = "4"
+os.environ |= {"TRAIN_S": "4", "OPTIMIZER": "torch"}
 runpy.run_path("train.py", run_name="__main__")

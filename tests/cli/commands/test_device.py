@@ -153,6 +153,7 @@ def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folde
     assert not run_folder.exists()
 
 
+@pytest.mark.slow
 def test_this_machines_own_torch_is_refused(refused, run_folder):
     """A real worker looks; the environment that tests run in has a torch for CPUs."""
     import torch

@@ -63,7 +63,7 @@ def test_it_is_shown_on_another_processor_with_what_it_needs(cli, simulation, ma
 
 @pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
 def test_profiles_says_which_do_not_apply(cli, monkeypatch, vendor):
-    monkeypatch.setattr(profiles_command, "cpu_facts", lambda: {**cpu_facts(), "cpu_vendor": vendor})
+    monkeypatch.setattr(profiles_command, "facts_here", lambda: {**cpu_facts(), "cpu_vendor": vendor})
     listed = {one["name"]: one["does_not_apply"] for one in json.loads(cli("profiles", "--json").stdout)}
     expected = WHY if vendor == "GenuineIntel" else None
     assert {listed[name] for name in OF_MKL} == {expected}

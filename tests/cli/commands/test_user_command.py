@@ -64,6 +64,17 @@ def evidence_of(simulation):
     return given
 
 
+def test_what_it_may_not_run_without_is_inherited_unless_a_profile_sets_it(own, run_folder):
+    """Lists of settings are inherited all the same: the profile's own are added to them."""
+    result = own(
+        sets='  NCCL_IB_DISABLE: "0"\n  GLIBC_TUNABLES: glibc.malloc.arena_max=2\n',
+        MKL_THREADING_LAYER="GNU", NCCL_IB_DISABLE="1", GLIBC_TUNABLES="glibc.malloc.perturb=0", KMP_BLOCKTIME="7",
+    )  # fmt: skip
+    first = record.first(run_folder)
+    assert first["allowed_variables"].keys() == {"MKL_THREADING_LAYER", "GLIBC_TUNABLES"}, result.stderr
+    assert first["removed_variables"] == ["KMP_BLOCKTIME", "NCCL_IB_DISABLE"]
+
+
 def test_what_says_where_to_run_is_inherited(own, simulation, evidence_of, run_folder):
     evidence_of()
     where = {"CUDA_VISIBLE_DEVICES": "1", "TORCH_HOME": "/big/disk", "TORCHINDUCTOR_CACHE_DIR": "/scratch"}

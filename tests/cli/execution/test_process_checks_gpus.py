@@ -1,4 +1,4 @@
-"""Several processes of one command, some of which compute on GPUs."""
+"""Several processes of one command, some of which compute on GPUs, or compile."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ def judged(tmp_path):
         return read(tmp_path, environment, {})[0]
 
     return judge
+
+
+@pytest.mark.parametrize(("backends", "holds"), [(("none", "inductor"), True), (("none", "other"), False)])
+def test_what_inductor_alone_reads_needs_one_process_that_compiles_by_it(judged, backends, holds):
+    of_inductor = Environment("mine", "", {"TORCHINDUCTOR_SIZE_ASSERTS": "0"}, {}, (), {}, "same")
+    sensitive = {"sensitive": of_inductor.variables, "preloaded": {}}
+    settings = {"TORCHINDUCTOR_SIZE_ASSERTS": 0}
+    found = [{"compiler": {"backend": one, "settings": settings}, "variables": sensitive} for one in backends]
+    assert [process.holds for process in judged(of_inductor, *found)] == [holds, holds]
 
 
 @pytest.mark.parametrize(

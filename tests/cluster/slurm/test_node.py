@@ -17,9 +17,10 @@ from envkit.cluster.slurm.collect import collect
 from envkit.cluster.slurm.messages import ClockApart
 from envkit.cluster.slurm.settings import FILE_NAME, Settings
 from envkit.engines.base import EngineOptions
+from envkit.engines.measured_cores import MeasuredCores, keep
 from envkit.messages import Printed, from_json
 from envkit.rendering import text
-from envkit.worker.host import cpu_facts
+from envkit.worker.host import cpu_facts, cpu_list, usable_cpus
 from envkit.worker.request import UserCommand
 
 from tests.cluster.slurm.conftest import JOB, settings, study
@@ -271,12 +272,19 @@ def test_a_node_of_several_with_too_few_cores(submitted, check):
     assert " usable (this node), and each rank needs its own; " in text(said.problem)
 
 
+def test_a_node_of_several_counts_the_cores_that_were_measured_on_it(submitted, check):
+    cpus = cpu_list(usable_cpus())
+    keep(MeasuredCores(cpus, (cpus,), "2026-11-28"))
+    submitted(joint=True, ranks=2)
+    assert text(check()[1].problem).startswith("--nproc 2: only 1 core is usable (this node)")
+
+
 @pytest.fixture
 def vendors(monkeypatch, simulation):
     """Give the node a processor of this maker."""
 
     def make(vendor):
-        monkeypatch.setattr(slurm_node, "cpu_facts", lambda: {**cpu_facts(), "cpu_vendor": vendor})
+        monkeypatch.setattr(slurm_node, "facts_here", lambda: {**cpu_facts(), "cpu_vendor": vendor})
         simulation.inspection(facts={**inspection([], {})["facts"], "cpu_vendor": vendor})
 
     return make

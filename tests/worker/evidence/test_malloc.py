@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from envkit.worker.evidence import malloc
 from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH
@@ -20,6 +21,32 @@ os.environ.update(json.loads(sys.argv[1]))
 from envkit.worker.evidence import malloc
 print(json.dumps(malloc.probe()))
 """
+
+
+def test_tensors_come_from_malloc_unless_pytorch_has_an_allocator_built_in(monkeypatch, tmp_path):
+    """The second library names the function as libc10.so of PyTorch's ARM wheels does, which have mimalloc built in."""
+    library = tmp_path / "libc10.so"
+    monkeypatch.setattr(malloc, "torchs_base", lambda: str(library))
+    for content, tensors in ((b"\0posix_memalign\0", "glibc"), (b"\0mi_posix_memalign\0", "built-in")):
+        library.write_bytes(content)
+        assert malloc.probe()["tensors"] == tensors
+    monkeypatch.setattr(malloc, "torchs_base", lambda: None)
+    assert malloc.probe()["tensors"] is None
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "jemalloc", "mimalloc", "tcmalloc"])
+def test_this_pytorch_takes_tensors_from_the_process_s_allocator(installed, allocator):
+    """The wheels for x86-64 have none built in."""
+    if allocator != "glibc" and allocator not in installed:
+        pytest.skip(f"{allocator} is not installed")
+    preload = {} if allocator == "glibc" else {"LD_PRELOAD": installed[allocator]["path"]}
+    script = "import json, torch; from envkit.worker.evidence import malloc; print(json.dumps(malloc.probe()))"
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": CODE_PATH, **preload},
+        capture_output=True, text=True, check=True, cwd="/",
+    )  # fmt: skip
+    assert json.loads(result.stdout)["tensors"] == allocator
 
 
 @pytest.fixture(scope="module")

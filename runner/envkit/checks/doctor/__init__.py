@@ -42,7 +42,7 @@ def preflight(environments: Sequence[tuple[Environment, Inspection]], force: boo
     for environment, inspection in environments:
         situation = Situation(
             inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
-            accelerator=inspection.get("accelerator", {}),
+            accelerator=inspection.get("accelerator", {}), cores_measured="cores_measured" in inspection,
         )  # fmt: skip
         for finding in diagnose(situation):
             if finding.severity == "stop" and not force:

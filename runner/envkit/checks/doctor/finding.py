@@ -74,6 +74,7 @@ class Situation:
     libraries: Mapping[str, LibraryFile] = field(default_factory=dict)
     accelerator: Accelerator = field(default_factory=Accelerator)  # of GPUs, where a probe looked for them
     symptoms: Symptoms | None = None  # of a training while it took its steps
+    cores_measured: bool = False  # then ``facts`` count the measured cores, and not the kernel's
 
     @property
     def numa_nodes(self) -> int:

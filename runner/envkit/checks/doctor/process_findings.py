@@ -9,6 +9,9 @@ from envkit.checks.doctor.finding import Finder, Finding, Situation, found
 from envkit.checks.evidence import openmp_runtimes, variables
 from envkit.checks.evidence import threads as threads_of
 from envkit.checks.finding_messages import (
+    CountedByMachine,
+    CountedByMask,
+    CountedByMkl,
     FewerThreads,
     FewProcessesLeft,
     Gain,
@@ -32,6 +35,7 @@ from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.environment import capabilities
 from envkit.profiles.setting_messages import BadValue
 from envkit.profiles.values import SettingsError, refusal
+from envkit.worker.evidence.cpu_use import chosen_by
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.libraries import preloadable
 
@@ -52,9 +56,24 @@ def too_many_threads(situation: Situation) -> Finding | None:
     chosen = situation.variable("OMP_NUM_THREADS") is not None
     return found(
         "too-many-threads",
-        TooManyThreads(threads, usable, facts["affinity_cpus"], facts["cpu_quota"] or None),
+        TooManyThreads(threads, usable, facts["affinity_cpus"], facts["cpu_quota"] or None, _default(situation)),
         severity="stop" if chosen else "warn",
     )
+
+
+def _default(situation: Situation) -> Message | None:
+    """Return PyTorch's rule for the number of threads; None if something else set the number."""
+    threads, version = situation.number("torch", "num_threads"), str(situation.seen("torch", "version"))
+    present = situation.seen("variables", "sensitive")
+    if threads is None or not isinstance(present, dict) or chosen_by(present)[0] is not None:
+        return None
+    rule, of_mask = situation.seen("torch", "threads_rule"), threads <= situation.facts["affinity_cpus"]
+    if rule == "machine":
+        is_default = threads == situation.seen("cpu_use", "machine_cores")
+        return CountedByMachine(version) if is_default else None
+    if rule == "mkl" and of_mask:
+        return CountedByMkl()
+    return CountedByMask(version) if rule == "affinity" and of_mask else None
 
 
 def too_many_runnable(situation: Situation) -> Finding | None:

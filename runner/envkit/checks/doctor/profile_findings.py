@@ -33,7 +33,7 @@ ISA_NEEDS = {"avx2": "avx2", "avx512": "avx512f", "bf16": "avx512_bf16", "fp16":
 FPMATH_NEEDS = {"bf16": ("avx512_bf16", "amx_bf16"), "f16": ("avx512_fp16",)}
 # Settings of x86 alone: oneDNN's hints are read by its code for x86 only, and glibc has these tunables where it is
 # built for x86 ("Hardware Capability Tunables" in its manual).
-X86_TUNABLES = "glibc.cpu.x86_"
+X86_TUNABLES = ("glibc.cpu.x86_", "glibc.cpu.plt_rewrite", "glibc.cpu.prefer_map_32bit_exec")
 X86_ISA = re.compile("sse|avx|amx")
 # numactl(8): the options that take nodes, where they are numbers
 NUMA_NODES = re.compile(
@@ -171,7 +171,9 @@ def mixed_versions(situation: Situation) -> Finding | None:
 
 def hidden_topology(situation: Situation) -> Finding | None:
     binds = any(situation.variable(name) for name in setting("binding"))
-    if not binds or situation.fingerprint["hypervisor"] is None or situation.facts["smt"]:
+    if situation.cores_measured or situation.facts["smt"]:
+        return None
+    if not binds or situation.fingerprint["hypervisor"] is None:
         return None
     return found("hidden-topology", HiddenTopology())
 

@@ -12,7 +12,6 @@ from envkit.bench import early_checks, requirements
 from envkit.bench.arms import Ablated, Arm, View, of_settings
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, trying
@@ -167,8 +166,8 @@ def _problems(
     tried: Study, tried_parts: Parts, context: ExecutionContext, invocation: Invocation
 ) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
-    study = located(tried, requirements.data(tried).location)
-    job = Job(study, tried_parts.environments, context.engines, context.inherited, context.kept, context.removed)
+    study = tried.completed(requirements.data(tried.data, tried.own_workloads).location)
+    job = Job(study, tried_parts.environments, context)
     problems = trying.problems(job, quiet=invocation.quiet)
     complete = tried.arms[1]
     if complete.name in problems:

@@ -21,7 +21,7 @@ from envkit.bench import early_checks, private_values, room
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
-from envkit.bench.prepare import located, prepare
+from envkit.bench.prepare import prepare
 from envkit.bench.room import TooShort
 from envkit.bench.run import read
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
@@ -102,10 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     if study.user_command is not None:
         early_checks.require_program(study.user_command, study.arms[0].engine == "local")
     if not is_quiet(arguments):
-        measuring.say_of_shared(study)
+        measuring.say_of_shared(study.user_command)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
-            room.require(located(_proving(study, "any", FEWEST_STEPS), ""))
+            room.require(_proving(study, "any", FEWEST_STEPS).completed(""))
         engines.remove_leftovers()
         advice, steps = _of_command(study, arguments)
         _show(advice, arguments)
@@ -139,7 +139,7 @@ def _study(arguments: argparse.Namespace) -> Study:
 def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
     """Return the advice, and how many steps a sample of a proof times."""
     prepared = prepare(study)
-    inspection = prepared.context.seen[study.arms[0].target]["inspection"]
+    inspection = prepared.job.context.seen[study.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
@@ -153,14 +153,14 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, in
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
-    hidden = private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)
+    hidden = private_values.hidden(sample, prepared.job.context.kept, prepared.job.context.inherited)
     findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
     applying, left_out = _unless_few_threads(findings, applying, left_out)
     instead = instead if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, findings, proving)
     callers = _callers_threads(study, advice.usable_cpus)
     return replace(
-        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
+        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.job.context.removed
     ), steps
 
 
@@ -173,12 +173,11 @@ def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
     )
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
-        outcome = job.engines[arm.target].run(job.launch(arm, work))
+        outcome = job.context.engines[arm.target].run(job.launch(arm, work))
     sample, problem = parse_sample(outcome, (), job.study.options)
     if problem is not None:
-        raise InputError(
-            private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)
-        )
+        failed, context = NotWatched(argv[0], job.explained(problem)), job.context
+        raise InputError(private_values.of_message(failed, context.kept, context.inherited))
     assert sample is not None, "there is a sample or a problem"
     return sample
 
@@ -306,7 +305,7 @@ def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespa
     study = _proving(study, best.profile, steps)
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
-        room.require(located(study, ""), [least_s])
+        room.require(study.completed(""), [least_s])
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 

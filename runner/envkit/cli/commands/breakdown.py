@@ -171,7 +171,7 @@ def _study(arguments: argparse.Namespace) -> Study:
 def _prepare(study: Study) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(study)
-    about = prepared.context.seen[study.arms[0].target]
+    about = prepared.job.context.seen[study.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
     by = messages.MeasuredBy(engine["name"], engine["version"], str(torch))
     return prepared.job, prepared.data_source, rendered(by)
@@ -194,14 +194,14 @@ def _measure(job: Job, arguments: argparse.Namespace, progress: Progress) -> tup
         for arm in study.arms if turn % 2 == 0 else reversed(study.arms):
             stage = f"process {turn + 1} of {study.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
-            outcome = job.engines[arm.engine].run(job.launch(arm, work, study.padding(turn, arm)))
+            outcome = job.context.engines[arm.engine].run(job.launch(arm, work, study.padding(turn, arm)))
             earlier = [document for of_arm in documents.values() for document in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, study.options, keys)
             if document is None:
                 assert problem is not None
-                stderr = private_values.of_printed(outcome.stderr_tail, job.kept, job.inherited)
+                stderr = private_values.of_printed(outcome.stderr_tail, job.context.kept, job.context.inherited)
                 failed = messages.WorkerOfArmFailed(arm.name, problem)
-                raise _Failure(private_values.of_message(failed, job.kept, job.inherited), stderr)
+                raise _Failure(private_values.of_message(failed, job.context.kept, job.context.inherited), stderr)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.given, outcome.stderr_tail)

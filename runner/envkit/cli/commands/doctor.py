@@ -11,8 +11,9 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.text import Text
@@ -23,6 +24,8 @@ from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.problem_messages import NoDocument
 from envkit.bench.study import REFERENCE_PROFILE
+from envkit.checks.core_measurement import measure, obstacle_to_measuring
+from envkit.checks.core_messages import CoresMeasured
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.machine_findings import SHM_BYTES
@@ -52,20 +55,23 @@ from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.common.messages import About
+from envkit.engines import measured_cores
 from envkit.engines.base import EngineOptions, Launch, Outcome
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.process import end
-from envkit.messages import Printed
+from envkit.messages import Message, Printed
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment, clean
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
 from envkit.report.cautions import finding_document
-from envkit.worker.cgroup import memory_counters, ran_out
+from envkit.worker.cgroup import cpu_quota, memory_counters, ran_out
 from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.gpus import CHOOSING
+from envkit.worker.host import usable_cpus
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
 from envkit.worker.modes import CUDA, Options
@@ -91,6 +97,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this command instead")
     parser.add_argument("--watch", metavar="TIME", type=duration,
                         help="watch the command for this long, then stop it (default: 10s)")  # fmt: skip
+    parser.add_argument("--measure-cores", action="store_true", default=None,
+                        help="measure which CPUs share a core, in 2 s, though it was measured before or this is no "
+                        "virtual machine")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--for-issue", action="store_true",
                         help="print what a bug report needs: versions, threads, masks, quota, OpenMP, allocator, BLAS. "
@@ -100,14 +109,16 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.for_issue:
-        for name in ("user_command", "watch"):
+        for name in ("user_command", "watch", "measure_cores"):
             if vars(arguments)[name] is not None:
                 raise InputError(no_effect(option(name), "--for-issue"))
         return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
             raise InputError(EitherOr("doctor", "a PROFILE"))
-        for name, value in {"engine": arguments.engine, **engine_options.from_arguments(arguments).to_json()}.items():
+        options = engine_options.from_arguments(arguments).to_json()
+        alone = {"engine": arguments.engine, "measure_cores": arguments.measure_cores}
+        for name, value in {**alone, **options}.items():
             if value and value != "local":
                 raise InputError(no_effect(option(name), COMMAND))
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
@@ -169,7 +180,8 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
     engine, inherited = engine_options.engine(arguments)
     kept = {name: inherited[name] for name in CHOOSING if name in inherited}
-    inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
+    look = partial(inspect, engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
+    inspection, unmeasured = _with_cores(look, bool(arguments.measure_cores))
     require_own_workloads(engine.describe(), inspection)
     environment = resolve(chosen, inspection)
     ignored = [
@@ -189,14 +201,14 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         )
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],
-        inspection.get("accelerator", {}),
+        inspection.get("accelerator", {}), cores_measured="cores_measured" in inspection,
     )  # fmt: skip
     if outcome.failure is not None:
         last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
         failure = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
         failed = Finding("worker-failed", "stop", failure, printed, remedy("worker-failed"))
-        return [failed, *diagnose(situation)]
+        return [failed, *diagnose(situation), *unmeasured]
     evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
     testable = replace(environment, expect=expect)
@@ -212,7 +224,37 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         if not setting.verified
     ]
     diagnosed = diagnose(replace(situation, evidence=evidence))
-    return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
+    return [*unmet, *diagnosed, *unmeasured, *unknown, *_unseen(arguments.profile, environment)]
+
+
+def _with_cores(look: Callable[[], Inspection], is_requested: bool) -> tuple[Inspection, list[Finding]]:
+    """Return an inspection with measured cores, and a finding if they could not be measured.
+
+    They are measured where that is requested, and once on each virtual machine, whose kernel may not know them. Raise
+    InputError for a request that no measurement can answer here.
+    """
+    cpus = sorted(usable_cpus())
+    obstacle = obstacle_to_measuring(len(cpus), cpu_quota())
+    if is_requested and obstacle is not None:
+        raise InputError(obstacle)
+    inspection, problem = look(), None
+    may_be_wrong = inspection["fingerprint"]["hypervisor"] is not None and "cores_measured" not in inspection
+    if is_requested or (may_be_wrong and obstacle is None and "cpus" in inspection):
+        with machine_lock():
+            measured = measure(cpus)
+        if isinstance(measured, Message):
+            problem = measured
+        else:
+            try:
+                measured_cores.keep(measured)
+            except InputError as error:
+                problem = error.message
+            inspection = look()
+    if (day := inspection.get("cores_measured")) is not None:
+        facts = inspection["facts"]
+        counted = CoresMeasured(facts["usable_cpus"], facts["physical_cores"], day)
+        print(f"envkit: {text(counted)}", file=sys.stderr)
+    return inspection, [] if problem is None else [found("cores-unmeasured", problem, severity="note")]
 
 
 def _last_line(outcome: Outcome, inherited: Mapping[str, str]) -> str | None:

@@ -134,6 +134,7 @@ def _resolved(resolution: ResolvedProfile, limits: tuple[str, ...], stray: tuple
         usable_cpus=facts["usable_cpus"],
         physical_cores=facts["physical_cores"],
         smt=bool(facts["smt"]),
+        cores_measured=resolution.inspection.get("cores_measured"),
         limits=limits,
         asking=kind.gpus if environment.gpus else (),
         mount=f"{PACKAGE}:{container.CODE}" if mounted else None,

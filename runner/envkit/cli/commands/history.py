@@ -25,7 +25,7 @@ from envkit.common.folders import short
 from envkit.common.printable import harmless
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import execution_context, terminal
+from envkit.report import terminal
 from envkit.report.messages.headings import UNDER_LOAD
 from envkit.report.redaction import Redaction
 from envkit.stats.verdict import Verdict
@@ -160,7 +160,7 @@ def _facts(entry: Entry) -> Message:
     ended = dict.fromkeys(recorded.result.ended or text(messages.NotEnded()) for recorded in entry.runs[:MOST_NODES])
     return messages.RunFacts(
         engines=tuple(recorded_runs.engines(study)),
-        trained=execution_context.trained(study.workloads, study.workload, study.how),
+        trained=study.trained,
         blocks=run.blocks,
         ended=tuple(ended),
         folder=entry.folder.name,

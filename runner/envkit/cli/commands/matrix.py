@@ -14,7 +14,6 @@ from envkit.bench import early_checks, requirements
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
@@ -206,17 +205,11 @@ def try_once(choice: Choice, study: Study, context: ExecutionContext, invocation
     if not choice.measured:
         return
     engine = study.arms[0].engine
-    study = located(study.with_arms(arms_of(choice, engine)), requirements.data(study).location)
+    data = requirements.data(study.data, study.own_workloads)
+    study = study.with_arms(arms_of(choice, engine)).completed(data.location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
-    job = Job(
-        study,
-        {REFERENCE_PROFILE: baseline, **environments},
-        context.engines,
-        context.inherited,
-        context.kept,
-        context.removed,
-    )
+    job = Job(study, {REFERENCE_PROFILE: baseline, **environments}, context)
     for name, reason in trying.problems(job, quiet=invocation.quiet).items():
         choice.left_out[name] = reason
         del choice.measured[name]

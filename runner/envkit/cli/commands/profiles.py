@@ -15,6 +15,7 @@ from envkit.cli.commands.profile_messages import PROFILE_COLUMNS, NotForThisMach
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED
 from envkit.common.plain_table import plain_table
+from envkit.engines.measured_cores import facts_here
 from envkit.messages import Message
 from envkit.profiles import needs, places, profile
 from envkit.profiles.expressions import ExpressionError
@@ -24,7 +25,6 @@ from envkit.profiles.profile import Profile
 from envkit.rendering import text, text_of
 from envkit.report import terminal
 from envkit.worker import gpus
-from envkit.worker.host import cpu_facts
 
 Listed = tuple[Profile, Place, list[Path]]
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in dict.fromkeys(map(text_of, bad)):  # one for a file, and not for each that extends it
         print(f"envkit: {problem}", file=sys.stderr)
     status = FAILED if bad else MEASURED
-    facts = needs.from_facts({**cpu_facts(), "gpus": gpus.look()["usable"]})
+    facts = needs.from_facts({**facts_here(), "gpus": gpus.look()["usable"]})
     lacking = {listed_profile.name: _lacks(listed_profile, facts) for listed_profile, _, _ in listed}
     if arguments.json:
         print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))

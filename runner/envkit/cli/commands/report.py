@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from envkit.analysis import recorded_runs
-from envkit.analysis.result import Result, conclude
+from envkit.analysis.result import conclude
 from envkit.bench import record
-from envkit.bench.record import Event
 from envkit.bench.run import Run
 from envkit.cli.arguments import add_redact_option, option
 from envkit.cli.commands import results_messages as messages
@@ -25,7 +24,7 @@ from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.printable import encoded
 from envkit.rendering import text
-from envkit.report import model, terminal
+from envkit.report import markdown, model, terminal
 from envkit.report.redaction import Redaction
 
 if TYPE_CHECKING:
@@ -50,24 +49,30 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    prints_markdown = arguments.markdown == STANDARD_OUTPUT
-    if prints_markdown and (arguments.json or arguments.details):
-        raise InputError(messages.MarkdownPrints())
-    if arguments.html:
-        extras.require("--html", *extras.PAGE)
-    if arguments.png:
-        extras.require("--png", *extras.PICTURE)
+    _require(arguments)
     if record.is_submission(arguments.folder):
         return _of_submission(arguments)
-    events = record.read(arguments.folder)
+    events, files = record.read(arguments.folder), dict[Path, bytes]()
     with record.reading(arguments.folder):
         named = str(arguments.folder)
         if arguments.redact:
             redaction = Redaction()
             events, named = redaction.events(events, arguments.folder), redaction.path(arguments.folder)
         result = conclude(Run.parse(events))
-        contents = _contents(arguments, Path(named), events, result)
-    for path, content in contents.items():
+        if arguments.html:
+            from envkit.report import html  # which takes long to import, as pictures do
+
+            files[arguments.html] = encoded(html.page(Path(named), events, result))
+        if arguments.png:
+            from envkit.report import pictures
+
+            if not result.samples:
+                raise InputError(messages.NothingToDraw(str(arguments.png)))
+            files[arguments.png] = pictures.png(result)
+        if arguments.markdown:
+            report = model.report_of(result, named, events, wide=True)
+            files[arguments.markdown] = encoded(markdown.document(report))
+    for path, content in files.items():
         if path == STANDARD_OUTPUT:
             output.document(content)
         else:
@@ -76,9 +81,19 @@ def run(arguments: argparse.Namespace) -> int:
     with record.reading(arguments.folder):
         if arguments.json:
             print(json.dumps(model.to_json(result, named)))
-        elif arguments.details or not contents:
+        elif arguments.details or not files:
             terminal.show(model.report_of(result, named, full=arguments.details), terminal.console())
     return MEASURED
+
+
+def _require(arguments: argparse.Namespace) -> None:
+    """Raise InputError for options that don't go together, or whose libraries are missing."""
+    if arguments.markdown == STANDARD_OUTPUT and (arguments.json or arguments.details):
+        raise InputError(messages.MarkdownPrints())
+    if arguments.html:
+        extras.require("--html", *extras.PAGE)
+    if arguments.png:
+        extras.require("--png", *extras.PICTURE)
 
 
 def _of_submission(arguments: argparse.Namespace) -> int:
@@ -140,25 +155,3 @@ def _tell(results: Sequence[NodeResult]) -> None:
 
     for problem in table.problems(results):
         print(f"envkit: {text(problem)}", file=sys.stderr)
-
-
-def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], result: Result) -> dict[Path, bytes]:
-    """Return what to write to which file. The modules are imported only when needed: drawing takes a second to load."""
-    contents = {}
-    if arguments.html:
-        from envkit.report import html
-
-        contents[arguments.html] = encoded(html.page(folder, events, result))
-    if arguments.png:
-        from envkit.report import pictures
-
-        if not result.samples:
-            raise InputError(messages.NothingToDraw(str(arguments.png)))
-        contents[arguments.png] = pictures.png(result)
-    if arguments.markdown:
-        from envkit.report import markdown
-
-        contents[arguments.markdown] = encoded(
-            markdown.document(model.report_of(result, str(folder), events, wide=True))
-        )
-    return contents

@@ -8,6 +8,7 @@ import json
 from rich.text import Text
 
 from envkit import rendering
+from envkit.checks.core_messages import CoresMeasured
 from envkit.cli.commands.profile_messages import RanksOfProfile
 from envkit.cli.execution import resolving
 from envkit.cli.parser import Parser
@@ -25,11 +26,11 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     resolved = resolving.from_options(arguments)
-    chosen, environment = resolved.profile, resolved.environment
+    chosen, environment, day = resolved.profile, resolved.environment, resolved.inspection.get("cores_measured")
     if arguments.json:
         why = {key: getattr(chosen, key) for key in ("reason", "helps", "hurts", "source", "needs")}
         where = {"from": profile.place_of(chosen), "file": str(chosen.path)}
-        print(json.dumps({**environment.to_json(), **why, **where}))
+        print(json.dumps({**environment.to_json(), **why, **where, **({"cores_measured": day} if day else {})}))
         return MEASURED
     out = terminal.console()
     out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
@@ -43,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     out.print(Text(f"numerics {chosen.numerics}"))
     if chosen.ranks > 1:
         out.print(Text(f"ranks    {text(RanksOfProfile(chosen.ranks))}"))
+    if day is not None:
+        facts = resolved.inspection["facts"]
+        out.print(Text(f"cores    {text(CoresMeasured(facts['usable_cpus'], facts['physical_cores'], day))}"))
     for fact, wanted in chosen.needs.items():
         terminal.item(out, "needs", rendering.text(needs.described(fact, wanted)))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):

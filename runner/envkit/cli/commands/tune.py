@@ -15,9 +15,9 @@ from envkit.analysis.engine_facts import machine_kind
 from envkit.analysis.result import Result
 from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, recorded_context
-from envkit.bench.measure import ENDED, NOT_IN_EFFECT
-from envkit.bench.measure import FAILED as FAILED_WORKER
-from envkit.bench.measure import INTERRUPTED as CUT_SHORT
+from envkit.bench.decide import ENDED, NOT_IN_EFFECT
+from envkit.bench.decide import FAILED as FAILED_WORKER
+from envkit.bench.decide import INTERRUPTED as CUT_SHORT
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _tuning(arguments)
         require_early(tuning, arguments.output)
         if not is_quiet(arguments):
-            measuring.say_of_shared(tuning.study)
+            measuring.say_of_shared(tuning.study.user_command)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -205,7 +205,7 @@ def _concluded(tuning: Session, reason: str, result: Result, decision: Decision,
             rows.append(Row(labels.WRITTEN, conclusion.advice(decision, shipped, path, written), whole=True))
             if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
-                rows += conclusion.usage(tuning.job.study, name, profile.load(str(path)).ranks, tuning.job.kept)
+                rows += conclusion.usage(tuning.job.study, name, profile.load(str(path)).ranks, tuning.job.context.kept)
         terminal.items(out, [*rows, *_places(tuning, result, full=arguments.details or not ended)])
     if not ended:
         print(f"envkit: {text(problem)}", file=sys.stderr)
@@ -221,7 +221,7 @@ def _places(tuning: Session, result: Result, full: bool) -> list[Row]:
     if full:
         more = ["envkit", "report", str(short(tuning.confirmation)), "--details"]
     command = Row(labels.DETAILS, labels.Command(shlex.join(more)), whole=True)
-    return [Row(labels.SYSTEM, lines.system(result)), command]
+    return [Row(labels.SYSTEM, lines.machine(result)), command]
 
 
 def _write(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from envkit.checks.effect import shown
 from envkit.checks.finding_messages import Unmet
 from envkit.checks.process_messages import NotVerified, OfProcess
 from envkit.checks.process_scan import shorter
-from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
+from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus, not_compiled
 from envkit.cli.execution.messages import (
     ChangedForChildren,
     ChangedVariables,
@@ -48,9 +49,11 @@ def read(
             usable.append(document)
         else:
             left_documents.leave_out(f"{document['pid']}.json", OtherForm())
-    on_gpus = any_on_gpus(document["evidence"] for document in usable)
-    cpus = most_cpus(document["evidence"] for document in usable)
-    processes = (judged(document, environment, kept, on_gpus, cpus) for document in usable)
+    everywhere = [document["evidence"] for document in usable]
+    on_gpus, cpus = any_on_gpus(everywhere), most_cpus(everywhere)
+    unread = [*not_compiled(environment, everywhere)]
+    judgements = (judged(document, environment, kept, on_gpus, cpus) for document in usable)
+    processes = (replace(process, checks=(*process.checks, *unread)) for process in judgements)
     return sorted(processes, key=lambda process: process.pid), left_documents
 
 

@@ -20,8 +20,8 @@ from envkit.analysis.messages import KINDS
 from envkit.analysis.noise import commonest
 from envkit.bench import record
 from envkit.bench.arms import Arm
+from envkit.bench.decide import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.events import EVENTS, Beginning, End, Failure, Lengths, ReferenceKernel, Resume, Sample, Timed
-from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.problems import restored
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record import Event as RecordEvent

@@ -27,7 +27,7 @@ def page(fleet: Fleet) -> str:
         return DRAWN[drawing.name](fleet, narrow, drawing.words)
 
     title = text(messages.Title(tuple(fleet.profiles)))
-    return html.render(Report(sentences.headline(fleet), title, _sections(fleet)), drawn)
+    return html.render(title, Report(sentences.headline(fleet), _sections(fleet)), drawn)
 
 
 def _sections(fleet: Fleet) -> list[Section]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from envkit.analysis.recorded_runs import natural
 from envkit.analysis.result import Result, conclude
 from envkit.bench import record
-from envkit.bench.measure import NOT_IN_EFFECT
+from envkit.bench.decide import NOT_IN_EFFECT
 from envkit.bench.messages import NotInEffect
 from envkit.bench.problems import problem_of
 from envkit.bench.run import read

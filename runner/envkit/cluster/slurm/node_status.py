@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from envkit.bench import record
-from envkit.bench.measure import ENDED, NOT_IN_EFFECT
+from envkit.bench.decide import ENDED, NOT_IN_EFFECT
 from envkit.bench.problems import restored
 from envkit.common import atomic, codec, documents, files
 from envkit.messages import Message

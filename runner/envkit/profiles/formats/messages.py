@@ -89,8 +89,8 @@ class Heading(Note):
     """The profile, and the machine and image that its numbers and paths are for."""
 
     template = (
-        "profile {profile}, resolved for {usable_cpus:count usable CPU} on {physical_cores:count core} of {host}; "
-        "{place}"
+        "profile {profile}, resolved for {usable_cpus:count usable CPU} on {physical_cores:count core}[ (measured "
+        "{cores_measured})] of {host}; {place}"
     )
 
     profile: str
@@ -98,6 +98,7 @@ class Heading(Note):
     physical_cores: int
     host: str
     place: str
+    cores_measured: str | None = None  # the day, if the cores were measured
 
 
 class StartWith(Note):

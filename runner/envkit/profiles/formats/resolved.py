@@ -37,6 +37,7 @@ class Resolved:
     usable_cpus: int
     physical_cores: int
     smt: bool
+    cores_measured: str | None = None  # the day, if the cores were measured
     limits: tuple[str, ...] = ()  # the user's, as options of ``docker run``
     mount: str | None = None  # HOST:INSIDE, which the kit mounts, of a library that is not in the image
     asking: tuple[str, ...] = ()  # the options of ``docker run`` for the machine's GPUs, where the profile is for some
@@ -51,8 +52,10 @@ class Resolved:
     def heading(self) -> str:
         """One line: the profile, and the machine and image that its numbers and paths are for."""
         environment = self.environment
-        line = Heading(environment.profile, self.usable_cpus, self.physical_cores, self.host, self.place)
-        return one_line(rendering.text(line))
+        heading = Heading(
+            environment.profile, self.usable_cpus, self.physical_cores, self.host, self.place, self.cores_measured
+        )
+        return one_line(rendering.text(heading))
 
     def notes(self, starts: bool, asking: str = "", allowing: str = "") -> list[str]:
         """Return what the user has to know or to do, one line each.

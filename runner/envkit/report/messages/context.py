@@ -151,15 +151,19 @@ class AllBatches(Note):
 
 
 class Machine(Note):
-    """``kind``: bare metal, or the hypervisor."""
+    """``kind``: bare metal, or the hypervisor. ``measured``: the day on which the cores were measured, if they were."""
 
-    template = "{cpu}, {usable_cpus} usable CPUs on {cores:count core}[, quota {quota:g} CPUs][, {kind}]"
+    template = (
+        "{cpu}, {usable_cpus} usable CPUs on {cores:count core}[, measured {measured}]"
+        "[, quota {quota:g} CPUs][, {kind}]"
+    )
 
     cpu: str
     usable_cpus: int
     cores: int
     quota: float | None = None
     kind: str | None = None
+    measured: str | None = None
 
 
 class OperatingSystem(Note):

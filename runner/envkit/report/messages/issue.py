@@ -26,7 +26,10 @@ class Processor(Note):
 
 
 class Cpus(Note):
-    template = "{usable} usable of {online} online, {quota}, {cores} cores, SMT {smt}, NUMA nodes {nodes}"
+    template = (
+        "{usable} usable of {online} online, {quota}, {cores} cores[ (measured {measured})], "
+        "SMT {smt}, NUMA nodes {nodes}"
+    )
 
     usable: object
     online: object
@@ -34,6 +37,7 @@ class Cpus(Note):
     cores: object
     smt: str
     nodes: object
+    measured: str | None = None
 
 
 class NoQuota(Note):

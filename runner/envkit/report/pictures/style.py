@@ -106,8 +106,16 @@ def to_png(figure: Figure, dpi: int) -> bytes:
 
 def to_svg(figure: Figure, name: str, alternative: str) -> str:
     """An element without ids that another one in the page could have, without a date, and without a size of its own."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True)
+    dpi = figure.dpi
+    FigureCanvasSVG(figure)  # which measures text as it is going to draw it
+    # or all would be drawn once more, for nothing but the layout
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+    figure.savefig(buffer, format="svg", transparent=True, dpi=dpi)
     svg = buffer.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     box = re.search(r'viewBox="[^"]*"', svg)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from envkit.worker.evidence import (
+    compiler,
     cpu_use,
     gpu,
     limits,
@@ -29,6 +30,7 @@ PROBES: dict[str, Callable[[], Mapping[str, object]]] = {
     "onednn": math_libraries.onednn,
     "mkl": math_libraries.mkl,
     "torch": torch_build.probe,
+    "compiler": compiler.probe,
     "gpu": gpu.probe,
     "nccl": nccl.probe,
     "variables": variables.probe,

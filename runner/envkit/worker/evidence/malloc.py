@@ -15,13 +15,15 @@ from pathlib import Path
 
 from envkit.worker.evidence.capture import NOTHING, run_child
 from envkit.worker.evidence.running import running, settings, shown
-from envkit.worker.evidence.symbols import function, mapped_files, origin, process
+from envkit.worker.evidence.symbols import function, imports, mapped_files, origin, process, torchs_base
 from envkit.worker.initial_environment import started_variables
 
-TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
+# A text has no limits behind it, and is empty where nobody has set it.
+TUNABLE = re.compile(r"^(glibc\.\S+):(?: ([^\s(]\S*))?(?: \(min:.*)?$")
 # jemalloc(3): options whose value is a string; all others are numbers or booleans.
 JEMALLOC_STRINGS = {
     "thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts", "junk",
+    "hpa_hugify_style",
 }  # fmt: skip
 # The names that tcmalloc has for the settings of these variables, and their types.
 TCMALLOC_PROPERTIES = {
@@ -35,10 +37,23 @@ TCMALLOC_RELEASE_RATE = "_ZN22TCMallocImplementation20GetMemoryReleaseRateEv"
 MIMALLOC_OPTION = re.compile(r"^(?:mimalloc: )?option '(\w+)': (-?\d+)", re.MULTILINE)
 
 
+# PyTorch allocates tensors by this function of the process, unless it was built with an allocator of its own
+# (c10/core/impl/alloc_cpu.cpp). Builds for ARM have mimalloc built in since 2.10: their libc10.so does not import it
+# (https://github.com/pytorch/pytorch/pull/164741; seen in the wheels of 2.10 and 2.14).
+TENSORS_FUNCTION = "posix_memalign"
+BUILT_IN = "built-in"
+
+
 def probe() -> dict[str, object]:
-    library = origin("malloc")
+    """Return the allocator behind ``malloc``, its settings, and the one that tensors come from.
+
+    ``tensors`` is the same allocator, or BUILT_IN for PyTorch's own; None where PyTorch is not loaded.
+    """
+    library, torchs = origin("malloc"), torchs_base()
     name = running(library, "allocator")
-    return {"allocator": shown(name), "library": library, "settings": settings(name)}
+    serves = torchs is not None and imports(torchs, TENSORS_FUNCTION)
+    tensors = None if torchs is None else shown(name) if serves else BUILT_IN
+    return {"allocator": shown(name), "library": library, "tensors": tensors, "settings": settings(name)}
 
 
 def jemalloc() -> dict[str, str | int | None]:
@@ -106,7 +121,7 @@ def parse_tunables(listing: str) -> dict[str, int | str]:
     for line in listing.splitlines():
         match = TUNABLE.match(line)
         if match:
-            name, value = match.groups()
+            name, value = match.group(1), match.group(2) or ""
             try:
                 settings[name] = int(value, 0)
             except ValueError:

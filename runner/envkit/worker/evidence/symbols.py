@@ -86,6 +86,19 @@ def _file_of(address: _NamedFuncPointer | None) -> str | None:
     return os.fsdecode(info.file_name)
 
 
+def imports(library: str, name: str) -> bool:
+    """Return whether the file ``library`` calls a function ``name`` of another library.
+
+    The loader's names lie between zeros in the file, where a longer name does not count.
+    """
+    return b"\0%b\0" % name.encode() in Path(library).read_bytes()
+
+
+def torchs_base() -> str | None:
+    """Return PyTorch's library for memory and threads, if it is loaded."""
+    return next((path for path in libraries() if Path(path).name == "libc10.so"), None)
+
+
 def mapped_files() -> list[str]:
     """Return the shared libraries in this process's memory map, in the order they appear."""
     files: dict[str, None] = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from envkit.worker.evidence.memory import BLOCK_BYTES, advised
+from envkit.worker.evidence.symbols import imports, torchs_base
 
 
 def probe() -> dict[str, object]:
@@ -14,12 +15,31 @@ def probe() -> dict[str, object]:
     return {
         "version": torch.__version__,
         "num_threads": torch.get_num_threads(),
+        "threads_rule": _threads_rule(torch),
         "interop_threads": torch.get_num_interop_threads(),
         "cpu_capability": _cpu_capability(torch),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "matmul_precision": torch.get_float32_matmul_precision(),
         "huge_page_tensors": _asks_for_huge_pages(torch),
     }
+
+
+def _threads_rule(torch: ModuleType) -> str | None:
+    """Return PyTorch's rule for its number of threads without a variable. No rule counts a CPU quota.
+
+    ``mkl`` takes MKL's number, which follows the affinity mask (aten/src/ATen/ParallelOpenMP.cpp). Without MKL,
+    ``machine`` takes all cores of the machine (c10/core/thread_pool.cpp). Since 2.14 ``affinity`` takes at most the
+    CPUs of the affinity mask, for which it asks the system (https://github.com/pytorch/pytorch/pull/194605).
+    """
+    library = torchs_base()
+    if _has_mkl(torch):
+        return "mkl"
+    return None if library is None else "affinity" if imports(library, "sched_getaffinity") else "machine"
+
+
+def _has_mkl(torch: ModuleType) -> bool:
+    mkl = getattr(torch.backends, "mkl", None)
+    return mkl is not None and bool(mkl.is_available())
 
 
 def _cpu_capability(torch: ModuleType) -> str | None:

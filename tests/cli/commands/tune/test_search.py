@@ -50,20 +50,6 @@ def test_steps_that_were_given_are_warmed_up_for_as_usual(tuned, tmp_path):
     assert (length["steps"], length["warmup_steps"]) == (30, get("cnn").warmup_steps)
 
 
-def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path):
-    engine.misbehave = lambda variables: "ended with exit status 3" if engine.trained == 75 else None
-    result = tuned()
-    assert result.returncode == 1
-    assert result.stderr.splitlines()[-1] == (
-        "envkit: the confirmation ended: a worker failed; no profile was written; continue with: "
-        f"envkit tune --resume {tmp_path / 'tuning'}"
-    )
-    assert "Failed" in result.stdout
-    assert not local.exists()
-    assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
-    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
-
-
 def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(tuned, cli, engine, tmp_path):
     lacks = {"GOMP_SPINCOUNT": "1000"}
     engine.misbehave = lambda variables: (
