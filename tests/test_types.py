@@ -29,7 +29,6 @@ SHARING = {
     ("profiles.profile.Profile", "tuning.space.Fragment"): "a level of a parameter is a part of a profile",
     ("bench.study.Study", "worker.request.Train"): "the part of a study that a worker is told",
     ("tuning.study.Settings", "tuning.study.TuningStudy"): "the part of a tuning that its record has",
-    ("cluster.fleet.changes.Judged", "cluster.fleet.slow.Judged"): "arrays of ratios and their intervals",
 }  # fmt: skip
 
 

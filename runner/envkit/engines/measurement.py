@@ -106,10 +106,10 @@ class ComparedTraining(Measurement, frozen=True, kw_only=True):
     @property
     def known_losses(self) -> list[float]:
         """Return the losses; none of a workload that learns nothing."""
-        return learned(self.losses)
+        return present_losses(self.losses)
 
 
-def learned(losses: Sequence[float | None]) -> list[float]:
+def present_losses(losses: Sequence[float | None]) -> list[float]:
     """Return ``losses`` without those of steps that learn nothing."""
     return [loss for loss in losses if loss is not None]
 

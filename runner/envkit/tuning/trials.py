@@ -18,7 +18,7 @@ from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
-from envkit.engines.measurement import TrainingDocument, learned
+from envkit.engines.measurement import TrainingDocument, present_losses
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
@@ -149,7 +149,7 @@ class Trials:
             if not check.holds:
                 return NotInEffect(check.key, str(check.expected), str(check.seen))
         reference, study = self._reference, self.job.study
-        losses = learned(document["losses"])
+        losses = present_losses(document["losses"])
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
         if number == BASELINE or reference is None or not losses or study.user_command:
             return None

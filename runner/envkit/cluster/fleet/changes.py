@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envkit.cluster.fleet.slow import MIN_NODES, Measured, deviation, middle_variance
+from envkit.cluster.fleet.slow import MIN_NODES, Measured, Ratios, deviation, middle_variance
 from envkit.stats.outlying import outlying
 
 if TYPE_CHECKING:
-    from numpy import bool_, float64
+    from numpy import bool_
     from numpy.typing import NDArray
 
 # The share of comparisons in which any node may be named where nothing changed.
@@ -32,18 +32,14 @@ NO_LIMIT = math.log(1000)
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The findings on the nodes of a kind, as arrays in their order: the change as a ratio, with its interval."""
+class Judged(Ratios):
+    """The findings on the nodes of a kind: each ratio is the change of a node."""
 
-    ratio: NDArray[float64]
-    low: NDArray[float64]
-    high: NDArray[float64]
     matters: NDArray[bool_]  # the whole interval is beyond the margin
     lies_out: NDArray[bool_]  # by more than changes of nodes do that nothing happened to
     between: float  # the standard deviation of the changes themselves, as a share
     noise: float  # the typical standard error of one, as a share
     allowance: float  # by how much a node may change that is known as well as most, as a share
-    judged: bool  # False where there are too few nodes: then none lies out
 
 
 def judge(kinds: Sequence[Measured], margin: float) -> list[Judged]:

@@ -76,15 +76,21 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The findings on the nodes of a kind, as arrays in their order: time over the middle node's, with intervals."""
+class Ratios:
+    """A ratio of each node of a kind with its interval, as arrays in the order of the nodes."""
 
-    spread: Spread
     ratio: NDArray[float64]
     low: NDArray[float64]
     high: NDArray[float64]
+    judged: bool  # False where there are too few nodes: then none stands out
+
+
+@dataclass(frozen=True)
+class Judged(Ratios):
+    """The findings on the nodes of a kind: each ratio is the node's time over the middle node's."""
+
+    spread: Spread
     slow: NDArray[bool_]  # whether the whole interval is beyond the allowance
-    judged: bool  # False where there are too few nodes: then none is slow
 
 
 def measure(samples: Sequence[Sequence[float]]) -> Measured:
@@ -135,7 +141,7 @@ def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float
         slow: NDArray[bool_] = numpy.zeros(len(distance), dtype=bool)
         if judged:  # the same as being believed: the interval has the test's own level
             slow = low > 1 + spread.allowance
-        judgements.append(Judged(spread, numpy.exp(distance), low, high, slow, judged))
+        judgements.append(Judged(numpy.exp(distance), low, high, judged, spread, slow))
     return judgements, side
 
 
