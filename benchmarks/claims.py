@@ -63,13 +63,16 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def verdict(self, ratio: Speedup) -> str:
         """Compare the interval with the smallest ratio that was published.
 
-        An interval that holds both the claim and no gain at all can't tell.
+        An interval that holds both the claim and no gain at all can't tell. For a claim of "no slower", neither can one
+        that holds a loss and a gain.
         """
         if ratio.low >= self.least:
             return HELD
         if ratio.high < self.least:
             return NOT_HELD
-        return OPEN if self.least > 1 >= ratio.low else NOT_CONTRADICTED
+        if self.least > 1:
+            return OPEN if ratio.low <= 1 else NOT_CONTRADICTED
+        return OPEN if ratio.high > 1 else NOT_CONTRADICTED
 
 
 class Untestable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

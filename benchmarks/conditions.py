@@ -7,9 +7,12 @@ process for each CPU until the command ends. The exit status is the command's.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +21,7 @@ PERIOD_US = 100_000
 QUOTA_CPUS = 1
 CGROUP = Path("/sys/fs/cgroup")
 LONGEST_S = 600
+LONGEST_END_S, TRIES = 2.0, 20
 
 
 @contextlib.contextmanager
@@ -40,8 +44,20 @@ def quota(root: Path = CGROUP) -> Iterator[None]:
         yield
     finally:
         (parent / "cgroup.procs").write_text(str(os.getpid()))
-        with contextlib.suppress(OSError):  # a process that is still ending keeps it
+        _remove(group)
+
+
+def _remove(group: Path) -> None:
+    """Remove a control group, which a process that is still ending keeps for a moment."""
+    for _ in range(TRIES):
+        try:
             group.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                return
+            time.sleep(LONGEST_END_S / TRIES)
+        else:
+            return
 
 
 @contextlib.contextmanager
@@ -62,6 +78,7 @@ CONDITIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {"quota": qu
 
 def main() -> int:
     condition, *command = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that nothing is left behind
     with CONDITIONS[condition]():
         return subprocess.run(command, check=False).returncode
 

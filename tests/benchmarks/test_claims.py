@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,8 @@ def test_each_entry_is_one_way_to_train():
         (1.08, (1.05, 0.98, 1.12), OPEN),
         (1.02, (1.0, 0.99, 1.01), NOT_HELD),
         (0.98, (1.0, 0.99, 1.01), HELD),
-        (0.98, (1.0, 0.9, 1.1), NOT_CONTRADICTED),
+        (0.98, (1.0, 0.9, 1.1), OPEN),
+        (0.98, (0.97, 0.95, 0.99), NOT_CONTRADICTED),
         (0.98, (0.9, 0.85, 0.95), NOT_HELD),
     ],
 )
@@ -219,3 +221,14 @@ def test_a_command_beside_busy_processes_keeps_its_exit_status_and_ends_them():
     argv = [sys.executable, str(Path(conditions.__file__)), "neighbour", sys.executable, "-c", code]
     result = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert (result.returncode, result.stdout) == (3, "trained\n")
+
+
+def test_a_command_that_is_told_to_end_leaves_no_busy_process():
+    code = "import os, time; print(os.getppid(), flush=True); time.sleep(60)"
+    argv = [sys.executable, str(Path(conditions.__file__)), "neighbour", sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert int(process.stdout.readline()) == process.pid
+        process.terminate()
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)

@@ -7,6 +7,7 @@ import resource
 import time
 from datetime import date
 
+import msgspec
 import pytest
 from envkit.checks.core_measurement import Speeds, judge, measure, obstacle_to_measuring
 from envkit.checks.core_messages import CoresDisturbed, CoresUnclear, LittleCpuTime, NothingToShare, QuotaHidesCores
@@ -102,6 +103,14 @@ def test_a_disturbed_measurement_shows_nothing(cores, counted, reason):
     dropped = judge([0, 1], speeds(cores, [0, 1], **counted))
     assert isinstance(dropped, CoresDisturbed)
     assert reason in [type(disturbance) for disturbance in dropped.reasons]
+
+
+def test_one_of_many_cpus_that_another_program_takes_away_disturbs_the_measurement():
+    everyone = [*range(32)]
+    others = speeds([(cpu,) for cpu in everyone], everyone)
+    starved = [window and Window(0.0, 0.0) for window in others.windows[-1]]
+    disturbed = msgspec.structs.replace(others, windows=[*others.windows[:-1], starved])
+    assert isinstance(judge(everyone, disturbed), CoresDisturbed)
 
 
 def test_another_program_on_one_cpu_does_not_make_two_cores_one():

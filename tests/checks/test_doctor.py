@@ -45,9 +45,12 @@ def environment(variables=None, preload=None, prefix=(), expect=None):
     return Environment("mine", "A test", variables or {}, preload or {}, prefix, expect or {}, "same")
 
 
-def situation(evidence=None, load=None, facts=None, fingerprint=None, symptoms=None, **profile):
+def situation(evidence=None, load=None, facts=None, fingerprint=None, symptoms=None, kernel_cores=None, **profile):
     seen = ({**FACTS, **(facts or {})}, {**FINGERPRINT, **(fingerprint or {})})
-    return Situation(*seen, environment(**profile), evidence, load, symptoms=symptoms)
+    return Situation(
+        *seen, environment(**profile), evidence, load, symptoms=symptoms,
+        cores_measured=kernel_cores is not None, kernel_cores=kernel_cores,
+    )  # fmt: skip
 
 
 def load(busy=0.0, steal=0.0, swapped=0.0):
@@ -257,6 +260,18 @@ CASES = [
         [numactl("-m0-1", numa_nodes=2)],
     ),
     ("hidden-topology", "note", binds("KMP_AFFINITY"), [binds("KMP_BLOCKTIME")]),
+    (
+        "cores-differ", "note", {**binds("KMP_AFFINITY"), "kernel_cores": 8},
+        [binds("KMP_AFFINITY", hypervisor=None), {**binds("KMP_BLOCKTIME"), "kernel_cores": 8}],
+    ),
+    (
+        "aten-above-cpu", "stop", on(ATEN_CPU_CAPABILITY="avx2"),
+        [on("avx2", ATEN_CPU_CAPABILITY="avx2"), on(ATEN_CPU_CAPABILITY="default"), arm(ATEN_CPU_CAPABILITY="avx2")],
+    ),
+    (
+        "aten-above-cpu", "stop", on("avx2", ATEN_CPU_CAPABILITY="avx512"),
+        [on("avx2", "avx512f", ATEN_CPU_CAPABILITY="avx512")],
+    ),
     ("other-load", "warn", {"load": load(busy=0.4)}, [{"load": load(busy=0.39)}]),
     ("steal", "warn", {"load": load(steal=0.12)}, [{"load": load(steal=0.11)}]),
     ("swapping", "warn", {"load": load(swapped=1.0)}, [{"load": load()}]),

@@ -35,6 +35,16 @@ def counted(**fields):
     return found["facts"]["physical_cores"], found["facts"]["smt"], found.get("cores_measured")
 
 
+def test_a_cache_folder_that_this_user_may_not_read_is_as_an_empty_one(monkeypatch):
+    class Unreadable:
+        def is_dir(self):
+            raise PermissionError
+
+    keep(PAIRS)
+    monkeypatch.setattr(measured_cores, "_folder", Unreadable)
+    assert counted() == (4, False, None)
+
+
 def test_nothing_was_measured():
     assert find({0}) is None
     assert counted() == (4, False, None)
@@ -164,7 +174,7 @@ def test_all_that_counts_cores_counts_the_measured_ones(measured_here, write_pro
     assert [one.name for one in early_checks.applying([profile, two])] == ["mine"]
 
 
-@pytest.mark.parametrize(("kept", "codes"), [(None, ["hidden-topology"]), (APART, []), (PAIRS, [])])
+@pytest.mark.parametrize(("kept", "codes"), [(None, ["hidden-topology"]), (APART, []), (PAIRS, ["cores-differ"])])
 def test_a_binding_on_a_virtual_machine_is_in_doubt_until_cores_were_measured(kept, codes):
     if kept is not None:
         keep(kept)

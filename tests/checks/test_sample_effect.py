@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from envkit.checks.effect_messages import (
     CompiledNothing,
@@ -30,7 +32,7 @@ BOUND = {"GOMP_CPU_AFFINITY": "0-3"}
 
 
 def failing(document, given, cpus=4):
-    checks = judged(document, environment(**given), {}, False, cpus).checks
+    checks = judged(document, environment(**given), {}, (), cpus).checks
     return {one.key: (one.expected, one.seen) for one in checks if one.key.startswith("threads.")}
 
 
@@ -93,7 +95,7 @@ def test_a_list_that_the_command_added_to_is_in_effect():
     def failing_with(value):
         document = process("0-3", {"0-3": 4})
         document["evidence"]["variables"] = {"sensitive": {"GLIBC_TUNABLES": value}}
-        observed = judged(document, environment(GLIBC_TUNABLES=wanted), {}, on_gpus=False)
+        observed = judged(document, environment(GLIBC_TUNABLES=wanted), {})
         return [one.key for one in observed.checks if not one.holds]
 
     assert failing_with(wanted) == failing_with(f"{added}:{wanted}") == failing_with(f"{wanted}:{added}") == []
@@ -107,6 +109,15 @@ def compiling(backend, **settings):
     """A process with the variables of COMPILED, in which this compiler has made code."""
     seen = {"variables": {"sensitive": COMPILED}, "compiler": {"backend": backend, "settings": settings}}
     return {"pid": 7, "argv": ["python", "7.py"], "evidence": seen}
+
+
+def test_a_process_that_starts_those_that_compile_need_not_compile_itself():
+    wanted = replace(environment(**COMPILED), expect={"compiler.backend": "inductor"})
+    trains = compiling("inductor", TORCHINDUCTOR_CPP_MIN_CHUNK_SIZE=1024)
+    launcher = {**compiling("none"), "other_processes": [trains], "stderr": ""}
+    assert all(check.holds for check in check_sample(wanted, launcher, {}))
+    alone = check_sample(wanted, {**launcher, "other_processes": []}, {})
+    assert "compiler.backend" in [check.key for check in alone if not check.holds]
 
 
 @pytest.mark.parametrize("backend", ["none", "other"])

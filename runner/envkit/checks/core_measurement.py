@@ -41,6 +41,8 @@ SHARED, SEPARATE = 0.65, 0.75
 CROWDED = 0.58
 # Of their CPUs' time, which the processes must have had: interrupts and the end of a slot take the rest.
 LEAST_SHARE = 0.95
+# Of a single CPU's time.
+LEAST_OF_CPU = 0.8
 PATIENCE_S = 30.0
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
 
@@ -111,13 +113,18 @@ def _disturbances(cpus: Sequence[int], speeds: Speeds) -> list[Message]:
     )  # fmt: skip
     reasons = interference_in(usage, speeds.seconds)
     shares: list[float] = []
+    shares_by_cpu: dict[int, list[float]] = {}
     for windows in zip(*speeds.windows, strict=True):
         by_cpu: dict[int, float] = {}
         for cpu, window in zip(cpus, windows, strict=True):
             if window is not None:
                 by_cpu[cpu] = by_cpu.get(cpu, 0.0) + window.share
         shares += by_cpu.values()
-    share = statistics.fmean(shares)
+        for cpu, share in by_cpu.items():
+            shares_by_cpu.setdefault(cpu, []).append(share)
+    # of many CPUs a single one that was taken away hardly shows in the mean
+    least = min(statistics.fmean(shares_of_cpu) for shares_of_cpu in shares_by_cpu.values())
+    share = least if least < LEAST_OF_CPU else statistics.fmean(shares)
     return [*reasons, LittleCpuTime(share)] if share < LEAST_SHARE else reasons
 
 

@@ -7,6 +7,8 @@ from envkit.messages import Advice, Caution, Message, Note
 
 # Why a finding matters, by its code.
 WHY = {
+    "aten-above-cpu": "PyTorch does not ask the CPU then, and the process ends at the first instruction that it lacks",
+    "cores-differ": "threads may be bound to CPUs that share a core, while other cores idle",
     "cores-unmeasured": "what a virtual machine calls two cores may be one, so the number of cores may be wrong",
     "few-cpus": "all its threads and DataLoader workers take turns there, whatever the profile",
     "fixed-addresses": "every sample has the same memory layout: a lucky layout looks like an effect of the profile",
@@ -55,6 +57,8 @@ WHY = {
 
 # What to do about it, by the finding's code: an instruction, a command or a line of a profile.
 FIX = {
+    "aten-above-cpu": "remove it: PyTorch then takes the best that the CPU has",
+    "cores-differ": "compare with a profile that does not bind threads",
     "cores-unmeasured": "repeat it while nothing else runs: envkit doctor --measure-cores",
     "fixed-addresses": "sudo sysctl kernel.randomize_va_space=2",
     "fpmath-above-cpu": "remove it, or choose a mode that the CPU computes in",

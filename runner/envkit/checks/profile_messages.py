@@ -102,6 +102,16 @@ class OtherVersion(Note):
     others: tuple[str, ...]
 
 
+class CoresDiffer(Note):
+    """The kernel counts other cores than were measured, and runtimes bind threads by the kernel's."""
+
+    template = (
+        "the kernel counts {kernel:count core} here, and another number was measured; runtimes bind by the kernel's"
+    )
+
+    kernel: int
+
+
 class HiddenTopology(Note):
     """A virtual machine does not show which of its CPUs share a core."""
 

@@ -37,7 +37,7 @@ from envkit.worker.performance_variables import (
 )
 
 # Only a process that computes on a GPU can show these.
-ON_GPUS = ("gpu.", "nccl.")
+ON_GPUS, OF_COMPILER = ("gpu.", "nccl."), "compiler."
 # Processes that one check names.
 NAMED = 3
 Kind = Literal["rank", "instance"]
@@ -85,17 +85,22 @@ class ProcessEvidence:
 
 
 def judged(
-    document: Mapping[str, object], environment: Environment, kept: Mapping[str, str], on_gpus: bool, cpus: int = 0
+    document: Mapping[str, object],
+    environment: Environment,
+    kept: Mapping[str, str],
+    shown: Sequence[str] = (),
+    cpus: int = 0,
 ) -> ProcessEvidence:
     """Return what one process of a command shows; the command may have taken away what only says where things are.
 
-    ``cpus`` is how many the command has in all (``most_cpus``); 0 where that is not known.
+    ``shown`` is what only some of the command's processes show (``shown_by_some``). ``cpus`` is how many the command
+    has in all (``most_cpus``); 0 where that is not known.
     """
     process = cast(ProcessDocument, document)
     evidence = process["evidence"]
     kept = _not_taken_away(kept, evidence)
     own = _set_by_itself(evidence, environment, kept)
-    checks = _check(_required_of(evidence, environment, own, on_gpus), evidence, kept, own)
+    checks = _check(_required_of(evidence, environment, own, shown), evidence, kept, own)
     checks += _placed(environment, evidence, cpus)
     now = {name: change["now"] for name, change in changed(environment, evidence).items()}
     since = {name: value for name, value in now.items() if value != environment.variables[name]}
@@ -149,21 +154,27 @@ def _placed(environment: Environment, evidence: Evidence, cpus: int) -> Iterator
             yield Check("threads.masks", OwnCpus().to_json(), ThreadsOnOneCpu(number, mask).to_json())
 
 
-def any_on_gpus(evidence: Iterable[Evidence]) -> bool:
-    """Return whether any of a command's processes computed on a GPU."""
-    return any(process.get("gpu") for process in evidence)
+def shown_by_some(evidence: Iterable[Evidence]) -> list[str]:
+    """Return the beginnings of the keys that only those of a command's processes show which compute or compile."""
+    processes = [*evidence]
+    on_gpus = ON_GPUS if any(process.get("gpu") for process in processes) else ()
+    compiled = any(part(process, "compiler").get("backend") == "inductor" for process in processes)
+    return [*on_gpus, *([OF_COMPILER] if compiled else [])]
 
 
-def _required_of(evidence: Evidence, environment: Environment, own: Mapping[str, str], on_gpus: bool) -> Environment:
-    """Return the environment as a process must show it: what starts ranks computes on no GPU itself, where ranks do.
+def _required_of(
+    evidence: Evidence, environment: Environment, own: Mapping[str, str], shown: Sequence[str]
+) -> Environment:
+    """Return the environment as a process must show it.
+
+    What starts ranks computes on no GPU and compiles nothing itself, where ranks do.
 
     ``own`` is what the command set for it, which may have added to the profile's lists: to LD_PRELOAD, for example.
     """
     added = {name: own[name] for name in own.keys() & environment.variables.keys()}
     environment = replace(environment, variables={**environment.variables, **added})
-    if not on_gpus or evidence.get("gpu"):
-        return environment
-    expected = {key: value for key, value in environment.expect.items() if not key.startswith(ON_GPUS)}
+    by_others = tuple({*shown}.difference(shown_by_some([evidence])))
+    expected = {key: value for key, value in environment.expect.items() if not key.startswith(by_others)}
     return replace(environment, expect=expected)
 
 
@@ -221,13 +232,13 @@ def _check_sample(environment: Environment, sample: SampleDocument, kept: Mappin
     kept = _not_taken_away(kept, evidence) if of_user else kept
     own = _set_by_itself(evidence, environment, kept) if of_user else {}
     everywhere = [evidence, *(process["evidence"] for process in others)]
-    on_gpus = any_on_gpus(everywhere)
-    checks = _check(_required_of(evidence, environment, own, on_gpus), evidence, kept, own, sample["stderr"])
+    shown = shown_by_some(everywhere)
+    checks = _check(_required_of(evidence, environment, own, shown), evidence, kept, own, sample["stderr"])
     cpus = most_cpus(everywhere)
     checks += _placed(environment, evidence, cpus)
     failures: dict[tuple[str, str], list[tuple[ProcessEvidence, Check]]] = {}
     for document in others:
-        process = judged(document, environment, kept, on_gpus, cpus)
+        process = judged(document, environment, kept, shown, cpus)
         for failed in process.checks:
             if not (failed.holds and failed.verified):
                 alike = failures.setdefault((failed.key, str(failed.seen) if failed.verified else ""), [])

@@ -138,7 +138,7 @@ def judge(
     evidence = {**evidence, "variables": {**observed, "sensitive": present, "named": named, "changed": since}}
     where = {name: value for name, value in present.items() if not is_withheld(name)}
     document = {"pid": os.getpid(), "argv": [], "evidence": evidence}
-    process = judged(document, replace(environment, variables=required), where, on_gpus=False)
+    process = judged(document, replace(environment, variables=required), where)
     return process.holds and not (here.late or here.at_start), _lines(environment, process, here)
 
 

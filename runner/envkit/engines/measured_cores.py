@@ -68,7 +68,7 @@ def machine() -> dict[str, str | None]:
 
 def find(cpus: Collection[int]) -> MeasuredCores | None:
     """Return the latest measurement on this machine that covers all these CPUs, or None."""
-    with contextlib.suppress(RuntimeError):  # no home
+    with contextlib.suppress(RuntimeError, OSError):  # no home, or one that this user may not read
         folder = _folder()
         if folder.is_dir():  # else the machine need not be looked at
             return next((kept for kept in _read(machine()) if expand_cpu_list(kept.cpus).issuperset(cpus)), None)
@@ -105,7 +105,10 @@ def applied(inspection: Inspection) -> Inspection:
     if measured is None or not _is_here(inspection):
         return inspection
     facts = _with_cores(inspection["facts"], measured, cpus)
-    return {**inspection, "facts": facts, "cores_measured": measured.day}
+    applied_to: Inspection = {**inspection, "facts": facts, "cores_measured": measured.day}
+    if (kernel_cores := inspection["facts"]["physical_cores"]) != facts["physical_cores"]:
+        applied_to["kernel_cores"] = kernel_cores
+    return applied_to
 
 
 def facts_here() -> Facts:

@@ -43,6 +43,7 @@ def preflight(environments: Sequence[tuple[Environment, Inspection]], force: boo
         situation = Situation(
             inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
             accelerator=inspection.get("accelerator", {}), cores_measured="cores_measured" in inspection,
+            kernel_cores=inspection.get("kernel_cores"),
         )  # fmt: skip
         for finding in diagnose(situation):
             if finding.severity == "stop" and not force:

@@ -75,6 +75,7 @@ class Situation:
     accelerator: Accelerator = field(default_factory=Accelerator)  # of GPUs, where a probe looked for them
     symptoms: Symptoms | None = None  # of a training while it took its steps
     cores_measured: bool = False  # then ``facts`` count the measured cores, and not the kernel's
+    kernel_cores: int | None = None  # the kernel's count, if cores were measured and it is another one
 
     @property
     def numa_nodes(self) -> int:

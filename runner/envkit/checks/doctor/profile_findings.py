@@ -8,6 +8,7 @@ from pathlib import Path
 from envkit.checks.doctor.finding import Finder, Finding, Situation, found
 from envkit.checks.finding_messages import ThreadsAsked
 from envkit.checks.profile_messages import (
+    CoresDiffer,
     CpuLacks,
     GpuMissing,
     HiddenTopology,
@@ -77,6 +78,15 @@ def isa_above_cpu(situation: Situation) -> Finding | None:
         if missing and situation.fingerprint["architecture"] == "x86_64":
             return found("isa-above-cpu", CpuLacks(name, value, tuple(missing[:1])))
     return None
+
+
+def aten_above_cpu(situation: Situation) -> Finding | None:
+    """PyTorch takes the variable's word before it asks the CPU (compute_cpu_capability in ATen's DispatchStub.cpp)."""
+    value = situation.variable("ATEN_CPU_CAPABILITY") or ""
+    needed = {"avx2": "avx2", "avx512": "avx512f"}.get(value)
+    if needed is None or needed in situation.fingerprint["isa"] or situation.fingerprint["architecture"] != "x86_64":
+        return None
+    return found("aten-above-cpu", CpuLacks("ATEN_CPU_CAPABILITY", value, (needed,)), severity="stop")
 
 
 def isa_already_the_best(situation: Situation) -> Finding | None:
@@ -170,15 +180,23 @@ def mixed_versions(situation: Situation) -> Finding | None:
 
 
 def hidden_topology(situation: Situation) -> Finding | None:
-    binds = any(situation.variable(name) for name in setting("binding"))
-    if situation.cores_measured or situation.facts["smt"]:
+    if not _binds(situation) or situation.cores_measured or situation.facts["smt"]:
         return None
-    if not binds or situation.fingerprint["hypervisor"] is None:
+    return None if situation.fingerprint["hypervisor"] is None else found("hidden-topology", HiddenTopology())
+
+
+def cores_differ(situation: Situation) -> Finding | None:
+    if not _binds(situation) or situation.kernel_cores is None:
         return None
-    return found("hidden-topology", HiddenTopology())
+    return found("cores-differ", CoresDiffer(situation.kernel_cores))
+
+
+def _binds(situation: Situation) -> bool:
+    return any(situation.variable(name) for name in setting("binding"))
 
 
 PROFILE_CHECKS: tuple[Finder, ...] = (
-    asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, isa_already_the_best, of_x86_alone,
-    fpmath_above_cpu, numa_node_missing, gpu_missing, interface_missing, mixed_versions, hidden_topology,
+    asks_for_too_many_threads, huge_pages_off, no_gpu, aten_above_cpu, isa_above_cpu, isa_already_the_best,
+    of_x86_alone, fpmath_above_cpu, numa_node_missing, gpu_missing, interface_missing, mixed_versions, hidden_topology,
+    cores_differ,
 )  # fmt: skip

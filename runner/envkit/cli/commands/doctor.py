@@ -71,7 +71,7 @@ from envkit.worker.cgroup import cpu_quota, memory_counters, ran_out
 from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.gpus import CHOOSING
-from envkit.worker.host import usable_cpus
+from envkit.worker.host import expand_cpu_list, usable_cpus
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
 from envkit.worker.modes import CUDA, Options
@@ -202,6 +202,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],
         inspection.get("accelerator", {}), cores_measured="cores_measured" in inspection,
+        kernel_cores=inspection.get("kernel_cores"),
     )  # fmt: skip
     if outcome.failure is not None:
         last = _last_line(outcome, inherited)
@@ -233,15 +234,17 @@ def _with_cores(look: Callable[[], Inspection], is_requested: bool) -> tuple[Ins
     They are measured where that is requested, and once on each virtual machine, whose kernel may not know them. Raise
     InputError for a request that no measurement can answer here.
     """
-    cpus = sorted(usable_cpus())
+    cpus = usable_cpus()
     obstacle = obstacle_to_measuring(len(cpus), cpu_quota())
     if is_requested and obstacle is not None:
         raise InputError(obstacle)
     inspection, problem = look(), None
     may_be_wrong = inspection["fingerprint"]["hypervisor"] is not None and "cores_measured" not in inspection
-    if is_requested or (may_be_wrong and obstacle is None and "cpus" in inspection):
+    # a container may use CPUs that this process may not: measuring the others would not help it
+    are_here = expand_cpu_list(inspection.get("cpus", "")) <= cpus
+    if is_requested or (may_be_wrong and obstacle is None and are_here and "cpus" in inspection):
         with machine_lock():
-            measured = measure(cpus)
+            measured = measure(sorted(cpus))
         if isinstance(measured, Message):
             problem = measured
         else:

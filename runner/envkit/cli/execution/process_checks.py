@@ -10,7 +10,7 @@ from envkit.checks.effect import shown
 from envkit.checks.finding_messages import Unmet
 from envkit.checks.process_messages import NotVerified, OfProcess
 from envkit.checks.process_scan import shorter
-from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus, not_compiled
+from envkit.checks.sample_effect import ProcessEvidence, judged, most_cpus, not_compiled, shown_by_some
 from envkit.cli.execution.messages import (
     ChangedForChildren,
     ChangedVariables,
@@ -50,9 +50,9 @@ def read(
         else:
             left_documents.leave_out(f"{document['pid']}.json", OtherForm())
     everywhere = [document["evidence"] for document in usable]
-    on_gpus, cpus = any_on_gpus(everywhere), most_cpus(everywhere)
+    shown, cpus = shown_by_some(everywhere), most_cpus(everywhere)
     unread = [*not_compiled(environment, everywhere)]
-    judgements = (judged(document, environment, kept, on_gpus, cpus) for document in usable)
+    judgements = (judged(document, environment, kept, shown, cpus) for document in usable)
     processes = (replace(process, checks=(*process.checks, *unread)) for process in judgements)
     return sorted(processes, key=lambda process: process.pid), left_documents
 
@@ -63,7 +63,7 @@ def _can_be_judged(document: Mapping[str, object], environment: Environment, kep
     if not isinstance(observed, dict):
         return False
     try:
-        verdict(environment, [judged(document, environment, kept, any_on_gpus([observed]), most_cpus([observed]))])
+        verdict(environment, [judged(document, environment, kept, shown_by_some([observed]), most_cpus([observed]))])
     except MISFITS:
         return False
     return True

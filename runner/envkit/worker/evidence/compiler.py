@@ -2,6 +2,7 @@
 
 Inductor's configuration is a module, ``torch._inductor.config``, which reads the variables when it is imported. Its
 source shows which of its attributes each variable sets, in any release, and the attributes are what Inductor goes by.
+Options of a call of ``torch.compile`` replace them for what that call compiles, and show nowhere afterwards.
 """
 
 from __future__ import annotations
