@@ -23,6 +23,8 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import TypeVar, cast
 
+from msgspec import Struct, structs
+
 from envkit.analysis.result import Result
 from envkit.bench.record import Event, split_command
 from envkit.engines import ENGINES
@@ -103,7 +105,7 @@ class Redaction:
         self._know(PATH, (one for one in (study.get("engine_options") or {}).values() if "/" in str(one)))
 
     def value(self, value: Value, key: str = "") -> Value:
-        """Return the same with placeholders: of plain data, of dataclasses and messages."""
+        """Return the same with placeholders: of plain data, of dataclasses, Structs and messages."""
         return cast("Value", self._value(value, key))  # of the same kind: only texts in it change
 
     def text(self, words: str) -> str:
@@ -129,6 +131,9 @@ class Redaction:
     def _compound(self, value: object, key: str) -> object:
         if isinstance(value, Message):
             return value.replace(**{name: self._value(one, name) for name, one in value.values().items()})
+        if isinstance(value, Struct):
+            fields = {name: self._value(getattr(value, name), name) for name in value.__struct_fields__}
+            return structs.replace(value, **fields)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = [one.name for one in dataclasses.fields(value)]
             return _rebuilt(value, {name: self._value(getattr(value, name), name) for name in names})
