@@ -70,7 +70,7 @@ class Redaction:
         hosts = [platform.node(), *names]
         self._know(HOST, [*hosts, *(host.partition(".")[0] for host in hosts)])
         self._know(USER, _users())
-        self._know(PATH, [str(Path.cwd()), *_homes()])
+        self._know(PATH, _own_folders())
 
     def events(self, events: Sequence[Event], folder: Path) -> list[Event]:
         """Return the events of a record in ``folder`` without what tells who measured, and where.
@@ -253,8 +253,9 @@ def _users() -> list[str]:
     return [name for ask in sources if (name := _or_none(ask))]
 
 
-def _homes() -> list[str]:
-    sources = (lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
+def _own_folders() -> list[str]:
+    """Return the current folder, which may have been removed, and the homes of this user."""
+    sources = (lambda: str(Path.cwd()), lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
     return [folder for ask in sources if (folder := _or_none(ask)) and folder != "/"]
 
 
