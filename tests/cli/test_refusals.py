@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from envkit import cli
+from envkit.cli import measuring
 from envkit.common.errors import InputError
 from envkit.common.messages import InFile
 from envkit.messages import Message
@@ -147,3 +148,4 @@ def test_refusal(tmp_path, monkeypatch, command, content, code, named):
     assert innermost(caught.value.message).code == code
     assert named in text_of(caught.value)
     assert sorted(tmp_path.rglob("*")) == before, "nothing is left behind"
+    assert not measuring.results().exists(), "no record was begun"
