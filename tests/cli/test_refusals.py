@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from envkit import cli
+from envkit.cli import measuring
 from envkit.common.errors import InputError
 from envkit.common.messages import InFile
 from envkit.messages import Message
@@ -136,7 +137,7 @@ def innermost(message: Message | str) -> Message:
 
 
 @pytest.mark.parametrize(("command", "content", "code", "named"), TABLE)
-def test_refusal(tmp_path, monkeypatch, command, content, code, named):
+def test_refusal(refused, tmp_path, monkeypatch, command, content, code, named):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     if content is not None:
@@ -146,4 +147,6 @@ def test_refusal(tmp_path, monkeypatch, command, content, code, named):
         cli._run(command)
     assert innermost(caught.value.message).code == code
     assert named in text_of(caught.value)
+    assert refused(*command) == f"envkit: {text_of(caught.value)}"
     assert sorted(tmp_path.rglob("*")) == before, "nothing is left behind"
+    assert not measuring.results().exists(), "no record was begun"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from envkit.cli import measuring
 
 BAD = [
     # profiles and files
@@ -147,6 +148,7 @@ def test_nothing_starts_and_nothing_is_left(cli, tmp_path, monkeypatch, line):
     assert started == []
     assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1), result
     assert sorted(tmp_path.rglob("*")) == before
+    assert not measuring.results().exists()
 
 
 def test_more_arms_than_a_record_may_have(cli, tmp_path, write_profile):

@@ -1,6 +1,6 @@
 """Requirements of a study for workloads, profiles, images and machines, checked before anything is measured.
 
-Messages name the options by which it was requested for.
+Messages name the options by which it was requested.
 """
 
 from __future__ import annotations

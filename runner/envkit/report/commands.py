@@ -50,7 +50,7 @@ def of_arm(result: Result, arm: Arm) -> Commands:
     study, command = result.study, result.study.user_command
     typed, _ = split_command(result.command)
     files = [arm.file for arm in study.arms if arm.file is not None]
-    elsewhere = result.cwd if from_folder(command) or result.cwd != str(Path.cwd()) else None
+    elsewhere = result.cwd if from_folder(command) or not _is_current(result.cwd) else None
     where, on_gpus = _where(arm, study.engine_options), gpus(study.options.device, arm.engine)
     options = keep_options(result.allowed_variables, arm.engine)
     options += ["--allow-unknown"] if "--allow-unknown" in typed or study.allow_unknown else []
@@ -128,9 +128,17 @@ def _envkit(*words: str) -> str:
 
 def from_folder(command: UserCommand | None) -> str:
     """Return the ``cd`` before a user's command that starts in another folder than the current one, or nothing."""
-    if command is None or Path(command.folder).resolve() == Path.cwd():
+    if command is None or _is_current(command.folder):
         return ""
     return f"cd {shlex.quote(command.folder)} && "
+
+
+def _is_current(folder: str) -> bool:
+    """Return whether a folder is the current one, which may have been removed: then none is."""
+    try:
+        return Path(folder).resolve() == Path.cwd()
+    except FileNotFoundError:
+        return False
 
 
 def gpus(device: str, engine: str) -> str:

@@ -23,6 +23,8 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import TypeVar, cast
 
+from msgspec import Struct, structs
+
 from envkit.analysis.result import Result
 from envkit.bench.record import Event, split_command
 from envkit.engines import ENGINES
@@ -68,7 +70,7 @@ class Redaction:
         hosts = [platform.node(), *names]
         self._know(HOST, [*hosts, *(host.partition(".")[0] for host in hosts)])
         self._know(USER, _users())
-        self._know(PATH, [str(Path.cwd()), *_homes()])
+        self._know(PATH, _own_folders())
 
     def events(self, events: Sequence[Event], folder: Path) -> list[Event]:
         """Return the events of a record in ``folder`` without what tells who measured, and where.
@@ -103,7 +105,7 @@ class Redaction:
         self._know(PATH, (one for one in (study.get("engine_options") or {}).values() if "/" in str(one)))
 
     def value(self, value: Value, key: str = "") -> Value:
-        """Return the same with placeholders: of plain data, of dataclasses and messages."""
+        """Return the same with placeholders: of plain data, of dataclasses, Structs and messages."""
         return cast("Value", self._value(value, key))  # of the same kind: only texts in it change
 
     def text(self, words: str) -> str:
@@ -129,6 +131,9 @@ class Redaction:
     def _compound(self, value: object, key: str) -> object:
         if isinstance(value, Message):
             return value.replace(**{name: self._value(one, name) for name, one in value.values().items()})
+        if isinstance(value, Struct):
+            fields = {name: self._value(getattr(value, name), name) for name in value.__struct_fields__}
+            return structs.replace(value, **fields)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = [one.name for one in dataclasses.fields(value)]
             return _rebuilt(value, {name: self._value(getattr(value, name), name) for name in names})
@@ -248,8 +253,9 @@ def _users() -> list[str]:
     return [name for ask in sources if (name := _or_none(ask))]
 
 
-def _homes() -> list[str]:
-    sources = (lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
+def _own_folders() -> list[str]:
+    """Return the current folder, which may have been removed, and the homes of this user."""
+    sources = (lambda: str(Path.cwd()), lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
     return [folder for ask in sources if (folder := _or_none(ask)) and folder != "/"]
 
 

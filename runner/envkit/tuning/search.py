@@ -192,9 +192,8 @@ class Search:
             return top
         near = [number for number in most if number == top or self._is_near(number, top)]
         shipped_ones = [number for number in most if entries[number].shipped is not None]
-        worse = sorted(shipped_ones, key=lambda number: (-scores[number], number))[
-            1:
-        ]  # than another that is as well known
+        by_score = sorted(shipped_ones, key=lambda number: (-scores[number], number))
+        worse = by_score[1:]  # than another that is as well known
         near = [number for number in near if number not in worse]
         return min(near, key=lambda number: (self._settings(number), -scores[number], number))
 

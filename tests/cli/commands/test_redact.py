@@ -18,6 +18,7 @@ from tests import records
 from tests.cluster.fleet.nodes import fleet
 from tests.cluster.slurm.conftest import settings
 from tests.report.kinds import KINDS
+from tests.report.planted import failed
 from tests.simulation import times
 
 KEPT, OWN, PROXY = "k3pt-canary-7f3a9", "0wn-canary-51c2d", "https://jane:pr0xy-canary@proxy.example.org:3128"
@@ -138,10 +139,14 @@ def test_a_submission_of_several_nodes_redacted(cli, tmp_path, home):
         place = folder / name
         Outcome("17", 1.0, 2.0, 0).write(records.write(place, records.run_events(ended="complete")))
     Outcome("17", 1.0, 2.0, 2, Printed(f"gpu-node3: {home}/x is not there")).write(_made(folder / "gpu-node3"))
+    printed = f"Traceback of {USER}\nno {home}/set on gpu-node4\n"
+    place = records.write(folder / "gpu-node4", failed(records.run_events(), stderr=printed))
+    Outcome("17", 1.0, 2.0, 1).write(place)
     commands = (("report", folder), ("report", folder, "--json"), ("history", tmp_path))
     for command in commands:
         plain, redacted = (cli(*command, *more) for more in ((), ("--redact",)))
         assert "gpu-node1" in plain.stdout, "there would be nothing to find"
+        assert "Traceback" in plain.stdout or command[0] == "history", "the failed worker's output is part of it"
         for content in (redacted.stdout, redacted.stderr):
             assert [one for one in ("gpu-node", tmp_path.name, USER, "submitted") if one in content] == []
 

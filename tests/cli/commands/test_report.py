@@ -20,6 +20,20 @@ def test_the_report_is_that_of_the_run(bench, simulation, instant, cli, run_fold
     assert (again.returncode, again.stdout, again.stderr) == (0, printed, "")
 
 
+@pytest.mark.parametrize("options", [(), ("--details",), ("--redact",)])
+def test_a_report_from_a_folder_that_was_removed(cli, tmp_path, monkeypatch, options):
+    folder = records.write(tmp_path / "run", records.run_events(blocks=12))
+    elsewhere, removed = tmp_path / "elsewhere", tmp_path / "removed"
+    elsewhere.mkdir()
+    printed = cli("report", folder, *options, cwd=elsewhere).stdout
+    assert "envkit exec " in printed
+    removed.mkdir()
+    monkeypatch.chdir(removed)
+    removed.rmdir()
+    result = cli("report", folder, *options)
+    assert (result.returncode, result.stdout, result.stderr) == (0, printed, "")
+
+
 @pytest.mark.parametrize(
     ("architecture", "hypervisor", "said"),
     [

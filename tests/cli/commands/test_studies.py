@@ -13,22 +13,32 @@ from tests.replay.test_starts import STARTS
 
 SEVERAL = "measured several workloads; measure the one to save a baseline of, by --workload"
 RANKS = "was trained on several ranks (--nproc); measure one process to save a baseline of"
-# By what command each kind can go on, and why no baseline is saved of it; "" where one is.
+# By what command each kind can go on, which one is printed after Ctrl-C, and why no baseline is saved of it; "" where
+# one is.
 KINDS = {
-    "bench": ("bench", ""),
-    "bench-profiles": ("bench", ""),
-    "matrix": ("matrix", ""),
-    "workloads": ("bench", SEVERAL),
-    "ablate": ("ablate", "takes a profile apart; measure the whole of it: envkit bench parts"),
-    "instances": ("bench", "trained several at once (--instances); measure one process alone"),
-    "ranks": ("bench", RANKS),
-    "weak-scaling": ("bench", RANKS),
-    "images": ("bench", "compares images, and a baseline is of one; measure a profile in it"),
-    "engines": ("compare-engines", ""),
-    "loader-grid": ("loader-grid", SEVERAL),
-    "calibrate": ("plan", ""),
-    "command-metric": ("bench", ""),
-    "full": ("bench", "is a full training (--full), one sample each; measure without --full"),
+    "bench": ("bench", "bench", ""),
+    "bench-profiles": ("bench", "bench", ""),
+    "matrix": ("matrix", "bench", ""),
+    "workloads": ("bench", "bench", SEVERAL),
+    "ablate": ("ablate", "bench", "takes a profile apart; measure the whole of it: envkit bench parts"),
+    "instances": ("bench", "bench", "trained several at once (--instances); measure one process alone"),
+    "ranks": ("bench", "bench", RANKS),
+    "weak-scaling": ("bench", "bench", RANKS),
+    "images": ("bench", "bench", "compares images, and a baseline is of one; measure a profile in it"),
+    "engines": ("compare-engines", "bench", ""),
+    "loader-grid": ("loader-grid", "loader-grid", SEVERAL),
+    "calibrate": ("plan", "plan", ""),
+    "command-metric": ("bench", "bench", ""),
+    "full": ("bench", "bench", "is a full training (--full), one sample each; measure without --full"),
+}
+# Studies of the replay that are no kinds of their own, and why.
+NO_KINDS = {
+    "bench-budget": "a bench that ends by its budget",
+    "bench-failed": "a bench that ends at a worker that fails: it has no end to go on to",
+    "bench-not-in-effect": "a bench that ends at a setting that is not in effect",
+    "command-optimizer-steps": "a command-metric whose samples have another length",
+    "full-until": "a full whose trainings have a target",
+    "tune": "a search with a record of its own form: tests/cli/commands/tune",
 }
 INTERRUPTED = 9
 
@@ -45,12 +55,16 @@ def interrupted(cli, tmp_path, monkeypatch, write_profile):
     return run
 
 
+def test_every_study_of_the_replay_is_of_a_kind_or_says_why_not():
+    assert sorted([*KINDS, *NO_KINDS]) == sorted(STUDIES)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_each_kind_of_study_goes_on_after_ctrl_c_and_is_read_by_all(interrupted, tmp_path, name):
-    command, refusal = KINDS[name]
+    command, printed_command, refusal = KINDS[name]
     study, cli = interrupted(name)
-    said = study.stderr.splitlines()[-1]
-    assert said in {f"envkit: interrupted; continue with: envkit {own} --resume run" for own in (command, "bench")}
+    last = study.stderr.splitlines()[-1]
+    assert last == f"envkit: interrupted; continue with: envkit {printed_command} --resume run"
     resumed = cli(command, "--resume", study.output)
     assert resumed.returncode == 0, resumed
 

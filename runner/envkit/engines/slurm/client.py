@@ -187,9 +187,8 @@ def _remembered(numbers: str) -> list[Job]:
         text = _ask("sacct", "--noheader", "--parsable2", "--allocations", "--jobs", numbers, "--format", form)
         for line in text.strip().splitlines():
             number, state, nodes = line.split("|", 2)
-            remembered.append(
-                Job(number, state.split()[0], "" if nodes.startswith("None") else nodes)
-            )  # CANCELLED by 1000
+            state = state.split()[0]  # of "CANCELLED by 1000" too
+            remembered.append(Job(number, state, "" if nodes.startswith("None") else nodes))
     except (Refused, NoAnswer, LookupError, ValueError):
         pass
     return remembered or [Job(number, UNKNOWN) for number in numbers.split(",")]

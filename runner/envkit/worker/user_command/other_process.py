@@ -60,9 +60,8 @@ def allocator(started: Mapping[str, str], files: Collection[str]) -> str | None:
     """
     first = [real for entry in preloaded(started.get("LD_PRELOAD", "")) if (real := os.path.realpath(entry)) in files]
     candidates = [name for file in [*first, *sorted(files)] if (name := named_as(file, "allocator"))]
-    taken = next(
-        (name for name in candidates if LIBRARIES[name].files), candidates[0] if candidates else None
-    )  # else glibc's
+    # else glibc's
+    taken = next((name for name in candidates if LIBRARIES[name].files), candidates[0] if candidates else None)
     return LIBRARIES[taken].shows[1] if taken else None
 
 
