@@ -167,7 +167,7 @@ def _required_of(
 ) -> Environment:
     """Return the environment as a process must show it.
 
-    What starts ranks computes on no GPU and compiles nothing itself, where ranks do.
+    A process that starts ranks computes on no GPU and compiles nothing itself, where ranks do.
 
     ``own`` is what the command set for it, which may have added to the profile's lists: to LD_PRELOAD, for example.
     """
