@@ -129,6 +129,14 @@ TABLE = [
     (("fleet", "intel-omp", "--profile", "jemalloc"), None, "cli.judge-not-measured", "--profile jemalloc"),
 ]  # fmt: skip
 
+# Codes whose sentence has no second half, as what is wrong says what is to be given, or why nothing can be.
+ONE_CLAUSE = {
+    "profiles.no-profile-file", "profiles.name-is-not-file", "profiles.extends-unknown", "common.not-a-mapping",
+    "common.invalid-yaml", "cli.no-interval", "cli.too-few-engines", "cli.too-few-blocks-for-noise",
+    "cli.nothing-to-advise-on", "cli.dashes-missing", "cli.either-or", "cli.nothing-after-dashes",
+    "cli.unknown-variable", "cli.not-for-terminal", "cli.several-judges",
+}  # fmt: skip
+
 
 def innermost(message: Message | str) -> Message:
     """Return what is wrong with a file, without the place."""
@@ -147,6 +155,8 @@ def test_refusal(refused, tmp_path, monkeypatch, command, content, code, named):
         cli._run(command)
     assert innermost(caught.value.message).code == code
     assert named in text_of(caught.value)
-    assert refused(*command) == f"envkit: {text_of(caught.value)}"
+    line = refused(*command)
+    assert line == f"envkit: {text_of(caught.value)}"
+    assert "; " in line or code in ONE_CLAUSE, "it says what to do, too"
     assert sorted(tmp_path.rglob("*")) == before, "nothing is left behind"
     assert not measuring.results().exists(), "no record was begun"
