@@ -27,7 +27,7 @@ SHARING = {
     ("analysis.gpu_readings.NcclCall", "worker.evidence.nccl.Choice"): "calls of all sizes together",
     ("profiles.environment.Environment", "profiles.profile.Profile"): "a profile after it is resolved",
     ("profiles.profile.Profile", "tuning.space.Fragment"): "a level of a parameter is a part of a profile",
-    ("bench.study.Study", "worker.request.Train"): "the part of a study that a worker is told",
+    ("bench.study.Study", "worker.request.Train"): "the part of a study that a worker gets",
     ("tuning.study.Settings", "tuning.study.TuningStudy"): "the part of a tuning that its record has",
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ def page(folder: Path, events: Sequence[Event], result: Result) -> str:
 def render(title: Message | str, report: Report, drawn: Callable[[Drawing, bool], str]) -> str:
     """Return the page of a report. Its ``title`` says what was compared with what.
 
-    ``drawn`` returns the SVG of a picture, a narrow one where it is told so.
+    ``drawn`` returns the SVG of a picture, a narrow one on request.
     """
     environment = Environment(
         loader=PackageLoader("envkit.report"),

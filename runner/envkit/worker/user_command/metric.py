@@ -232,7 +232,7 @@ def _with_comma(match: re.Match[str]) -> str | None:
 
 
 def _is_cut(match: re.Match[str]) -> bool:
-    """Return whether the group has the beginning or the end of a number, and the expression nothing beside it."""
+    """Return whether the group has one end of a number, with nothing beside it in the expression."""
     before, number, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
     goes_on = GOES_ON.match(after) or (FEW_DIGITS.fullmatch(number) and THOUSANDS.match(after))
     if goes_on and match.end(1) == match.end() and number[-1:].isdigit():
