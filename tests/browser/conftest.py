@@ -15,9 +15,12 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT_MS = 30_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Start one browser for all tests of this folder."""
+    """Start one browser for all tests of a module.
+
+    Its driver runs an event loop in this thread, beside which no other test could run one.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing: make dev")
     found = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if found is None:
