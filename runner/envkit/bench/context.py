@@ -235,7 +235,7 @@ def _require_unchanged(folder: Path, then: Surroundings, now: Surroundings) -> N
         ("accelerator", same_gpus(inside), same_gpus(inside_now)),
     ]
     for part, before, after in sections:
-        for key in before.keys() | after.keys():
+        for key in {**before, **after}:  # in their order, so that the first difference is always the same one
             if before.get(key) != after.get(key):
                 changed = Difference(f"{part}.{key}", str(before.get(key)), str(after.get(key)))
                 raise InputError(MachineChanged(str(folder), changed))
