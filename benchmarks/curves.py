@@ -93,11 +93,7 @@ def _page(events: Sequence[Event], result: Result, path: Path) -> list[str]:
 def _host(result: Result) -> Row:
     """What disturbed the trainings; of one each a report says nothing of it."""
     disturbances = [rendered(kind) for each in result.interference.values() for kind in each]
-    text = (
-        f"disturbed from outside: {'; '.join(disturbances)}"
-        if disturbances
-        else "nothing disturbed it, as far as can be seen"
-    )
+    text = f"disturbed from outside: {'; '.join(disturbances)}" if disturbances else "no interference was detected"
     return Row("host", text)
 
 

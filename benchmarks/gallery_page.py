@@ -214,7 +214,7 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
         often = messages.KINDS[noise.commonest(hit.values())]
         summary = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
-        summary = f"none of {total} blocks was disturbed from outside, as far as can be seen."
+        summary = f"no interference was detected in {total} blocks."
     by_model = []
     for result, model in ((run.result, run.model) for run in runs if run.result.interference):
         blocks = len({sample.block for sample in result.samples})

@@ -306,7 +306,7 @@ def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons
 
 def _how_many(disturbed: Sequence[Line], hit: set[int], blocks: int) -> str:
     if not disturbed:
-        return f"none of {blocks} blocks was disturbed from outside, as far as can be seen."
+        return f"no interference was detected in {blocks} blocks."
     often = messages.KINDS[noise.commonest([_reasons(disturbed, block) for block in hit])]
     plural = "s" if len(disturbed) > 1 else ""
     were = "were" if len(hit) > 1 else "was"

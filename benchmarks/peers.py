@@ -29,7 +29,7 @@ OVER_BASELINE, OVER_LAUNCHER = 1.60, 1.10
 def main() -> int:
     parser = script.parser("peers", __doc__ or "")
     interleaved.add_options(parser, BLOCKS, STEPS)
-    help_text = f"of the kit; the first is held against the aims (default: {', '.join(PROFILES)})"
+    help_text = f"profiles to compare; the first must reach the aims (default: {', '.join(PROFILES)})"
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=help_text)
     arguments = parser.parse_args()
     loaded = [profile.load(name) for name in dict.fromkeys([REFERENCE_PROFILE, *arguments.profiles])]

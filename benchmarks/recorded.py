@@ -40,7 +40,7 @@ def parser(name: str, description: str | None, without: str = "the latest") -> a
 def latest(suffix: str, subject: str, target: str) -> Path:
     """The latest folder of results whose name ends in ``suffix``.
 
-    Raises InputError where there is none: ``subject`` the run would be of, and the ``target`` of make that measures it.
+    Raise InputError if there is none. It names the ``subject`` of such a run, and the make ``target`` that measures it.
     """
     folders = sorted(measuring.RESULTS.glob(f"*-{suffix}"))
     if not folders:

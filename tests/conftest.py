@@ -138,7 +138,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, for ``-m 'not slow'``.
 
     Groups begin in the order of their first tests, with ``--no-loadscope-reorder``: those that can't be divided, then
-    single tests, and at last quick files, which fill up what is left of each process. Those of engines come behind
+    single tests, and at last quick files, so that all processes end together. Those of engines come behind
     others, and of the cluster's those that need an image come last: a process has built it by then.
     """
     for item in items:

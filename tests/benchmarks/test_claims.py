@@ -82,7 +82,7 @@ def written(*changed: str) -> str:
             "against: baseline", "shows: [runtime]", "original: Somebody measured it.", *more,
         ]  # fmt: skip
         text += "".join(f"  {'- ' if not at else '  '}{line}\n" for at, line in enumerate([f"name: {name}", *lines]))
-    return f"{text}untestable:\n- {{claim: Magic, source: 'https://example.org', why: There is none.}}\n"
+    return f"{text}untestable:\n- {{claim: Magic, source: 'https://example.org', why: No machine has it.}}\n"
 
 
 @pytest.fixture

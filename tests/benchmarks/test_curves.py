@@ -33,7 +33,7 @@ def test_the_page_has_the_time_to_the_target_and_every_epoch(measured, page_file
     assert "| mine | 2 | 100.0 s | 2.000 | 0.5 s | " in text
     assert "mine: accuracy=0.7 after 100.0 s and 2 epochs, plus 0.5 s of tests" in text
     assert "| 2 | 100.0 s | 2.200 | 70.0% | 0.25 s |" in text
-    assert "- host: nothing disturbed it, as far as can be seen" in text
+    assert "- host: no interference was detected" in text
     assert "The run: `envkit bench mine --full --epochs 3 --until accuracy=0.7`" in text
     assert "SYNTHETIC DATA" in text
     for theme in ("light", "dark"):

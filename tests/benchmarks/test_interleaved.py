@@ -153,9 +153,7 @@ def test_ratios_are_given_without_the_disturbed_blocks_too(results_with):
 def test_a_run_that_nothing_disturbed_says_so(results_with):
     results = results_with(one=[1.0] * 8, two=[1.0] * 8)
     parts = interleaved.interference(results, [("one", "two")], 1)
-    assert parts[1:] == [
-        "By the rule of `envkit bench`, none of 8 blocks was disturbed from outside, as far as can be seen."
-    ]
+    assert parts[1:] == ["By the rule of `envkit bench`, no interference was detected in 8 blocks."]
 
 
 def test_more_comparisons_have_wider_intervals(results_with):
