@@ -103,7 +103,7 @@ def test_the_page_says_what_each_training_gains(gallery, write, page_file, tmp_p
     assert '- command: `make gallery ARGS="--profile mine --profile other"`' in text
     assert "Simulated CPU (model 1), 4 usable CPUs on 2 cores, bare metal; Simulated Linux 1" in text
     assert "torch 2.13.0" in text
-    assert "none of 16 blocks was disturbed" in text
+    assert "no interference was detected in 16 blocks" in text
     assert "BERT with 6 layers (`bert`)" in section(text, "Not measured yet")
     assert ELSEWHERE not in text
     assert str(tmp_path) not in text

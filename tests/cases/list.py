@@ -42,7 +42,8 @@ OF_SEVERAL_CPUS = (
                    never=("no profile changes that", "Try ", "prove it")),
             Launch("doctor --watch 5s -- @PYTHON@ starts_one_thread.py train.py",
                    (f"too-few-threads: it computes with 1 of {CORES} possible threads, because python "
-                    "starts_one_thread.py (process", "remove OMP_NUM_THREADS in python starts_one_thread.py")),
+                    "starts_one_thread.py (process", "remove OMP_NUM_THREADS in python starts_one_thread.py"),
+                   env={"TRAIN_S": "20"}),
             Launch("exec glibc-retain -- @PYTHON@ one_thread.py",
                    (RETAINED, f"it computes with 1 of {CORES} possible threads, because the program itself set")),
             Launch(f"bench glibc-retain {SHORT} {MS} -- @PYTHON@ starts_one_thread.py train.py",
@@ -56,8 +57,10 @@ OF_SEVERAL_CPUS = (
                    (f"Fix this first: 1 of this machine's {CPUS} CPUs may be used, because ",  # who started taskset
                     f"taskset -c 0-{CPUS - 1}"), never=("no profile changes that",),
                    env=ADVISED, under=f"taskset -c {CPU}"),
-            Launch(f"doctor --watch 3s -- taskset -c {CPU} @PYTHON@ train.py",
-                   (f"few-cpus: 1 of this machine's {CPUS} CPUs may be used, because taskset binds it",)),
+            # it trains until it was watched, also where PyTorch takes seconds to start
+            Launch(f"doctor --watch 8s -- taskset -c {CPU} @PYTHON@ train.py",
+                   (f"few-cpus: 1 of this machine's {CPUS} CPUs may be used, because taskset binds it",),
+                   env={"TRAIN_S": "20"}),
             Launch("exec bound.yaml -- @PYTHON@ bound_loader.py",
                    ("2 processes that it started may run on one CPU only",
                     "give them back their CPUs in worker_init_fn")),
