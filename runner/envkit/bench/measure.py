@@ -45,8 +45,7 @@ from envkit.engines import turns
 from envkit.engines.base import Launch, Outcome
 from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
-from envkit.stats.interval import ERROR_RATE, speedup
-from envkit.stats.sequential import Design
+from envkit.stats.sequential import Design, interim
 from envkit.worker.request import ReferenceKernel
 
 KERNEL_TIMEOUT_S = 60.0
@@ -329,15 +328,17 @@ def _prepare(run: _Run) -> str | None:
 
 
 def standing(run: Run) -> Message | None:
-    """Return the speedups after the blocks of ``run``; None before the first interval.
+    """Return the speedups at the latest look of ``run``; None before the first interval.
 
-    Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
+    In 95% of runs all intervals of all looks hold the truth, so that nobody is misled by one that came and went.
     """
-    study = run.study
+    study, fixed = run.study, run.design
+    if fixed is None:
+        return None
     shown = [study.whole] if study.view is View.SETTINGS else study.compared
     speedups = []
     for arm in shown:
-        interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
+        interval = interim(fixed, run.block_ratios(arm), study.stopping.margin)
         if interval is not None:
             speedups.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
     if len(speedups) > MOST_PROFILES:

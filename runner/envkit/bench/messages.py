@@ -194,7 +194,7 @@ class TooManyArms(Message):
 
 
 class InterimSpeedup(Note):
-    """A 95% interval that decides nothing: the report's own is wider, as it pays for interim analyses."""
+    """The interval of the latest look, from a confidence sequence; the report's own is narrower."""
 
     template = "{arm} {ratio:ratio}x (interim {low:ratio} to {high:ratio})"
 

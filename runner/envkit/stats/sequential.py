@@ -1,14 +1,31 @@
 """When a run may stop, so that looking at it several times does not raise the rate of wrong verdicts.
 
 A group-sequential design: few looks, at fixed shares of the planned blocks, each with a stricter error rate than the
-whole has. The looks' rates come from an error-spending function (of O'Brien and Fleming's shape), which also covers
-runs that end before the last planned block. Each look uses the exact interval of ``interval.py`` at its nominal rate;
-the rates follow from the looks' canonical joint distribution (a Brownian motion that is seen at the looks).
+whole has. The looks' rates come from an error-spending function (Hwang, Shih and DeCani's with gamma -4), which also
+covers runs that end before the last planned block. Each look uses the exact interval of ``interval.py`` at its nominal
+rate; the rates follow from the looks' canonical joint distribution (a Brownian motion that is seen at the looks).
+
+The design was chosen by simulation: normal noise with a pair's deviation of 7, 11 and 16%, true gains of 0, 2, 5, 10,
+20 and 50%, 12, 20, 45 and 60 planned blocks, 20,000 runs each. Compared were 5, 10, 20 and all possible looks; the
+spending of O'Brien and Fleming's shape, of Pocock's, and of Hwang, Shih and DeCani with gamma from -4 to -1; and
+stopping at a half-width of 4%, at a third or half of the gain, or at any verdict.
+
+- Five looks of O'Brien and Fleming's shape at 4% took 44.8 of 45 blocks for a gain of 20% at a deviation of 16%.
+- Ten looks with gamma -4 at half of the gain take 21.3 of 45, 22.0 of 60, and 16.4 of 20. A gain of 10% takes 40.4 of
+  45, and 50% takes 14.0.
+- Stopping at any verdict takes 16.5 of 45. A third of the gain takes 38.2, as a share of the slower arm's time.
+- Power for small effects falls by at most 2.3 points (20 blocks) or 2 points (45 and 60): from 45.3% to 44.5% for a
+  gain of 5% at 16% with 45 blocks. With gamma -2 it falls to 39.9%, and with Pocock's shape to 30.4%. Twenty looks
+  save one more block of 45, and one more point is lost.
+- False claims: at most 4.8% (here) and 5.0% (``HELD_BACK``). The reported interval covers the truth in 95.1% of runs or
+  more; at the plain rate it was 92.8% at worst, and 93.8% with five looks.
+- Of a gain of 10% at 16% with 60 blocks, the median estimate is 10.4%: a run stops where it looks large.
 
 References:
-  P. C. O'Brien, T. R. Fleming: A multiple testing procedure for clinical trials. Biometrics 35 (1979).
   K. K. G. Lan, D. L. DeMets: Discrete sequential boundaries for clinical trials. Biometrika 70 (1983).
   P. Armitage, C. K. McPherson, B. C. Rowe: Repeated significance tests on accumulating data. JRSS A 132 (1969).
+  I. K. Hwang, W. J. Shih, J. S. DeCani: Group sequential designs using a family of type I error probability spending
+  functions. Statistics in Medicine 9 (1990).
   C. Jennison, B. W. Turnbull: Group Sequential Methods with Applications to Clinical Trials (2000), ch. 3, 7, 9, 19.
   O. J. Dunn: Multiple comparisons among means. J. American Statistical Association 56 (1961) (Bonferroni's inequality).
 """
@@ -24,18 +41,27 @@ from typing import TYPE_CHECKING
 
 from envkit.stats import normal
 from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, attained_rate, speedup
+from envkit.stats.verdict import Verdict
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-LOOKS = 5
+LOOKS = 10
+# The shape of Hwang, Shih and DeCani's spending function: below 0, early looks spend less than their share.
+GAMMA = -4.0
+# A run may stop where half of the interval's width is at most this share of the ratio ...
+PRECISION = 0.04
+# ... or this share of the gain, so that the interval tells a large gain from one of half its size.
+OF_GAIN = 0.5
+# A run that stopped early reports an interval at this share of the error rate, as runs stop where ratios are extreme.
+REPORTED = 0.6
 # Before that many blocks no look's rate can be met anyway.
 FIRST_LOOK = 8
 # Beyond this many standard deviations a look rejects nothing; it is a bound for the search.
 FARTHEST = 9.0
-# Between looks, the ranks of few blocks correlate a little less than a Brownian motion does. In simulations (normal
-# noise, 60,000 runs for each of 8 designs) that made 5% up to 5.24%; so this share of the error rate is held back.
+# Between looks, the ranks of few blocks correlate a little less than a Brownian motion does. In simulations (80,000
+# runs each of 12, 20, 45, 60 and 100 blocks) that made 5% up to 5.35%; so this share of the error rate is held back.
 HELD_BACK = 0.05
 # How closely bounds are worked out.
 GRID = 1e-6
@@ -79,22 +105,45 @@ def at_look(fixed: Design, ratios: Sequence[float], margin: float) -> Speedup | 
 def at_end(fixed: Design, ratios: Sequence[float], margin: float, stopped_early: bool) -> Speedup | None:
     """The interval to report.
 
-    A run that ended because its blocks or its time were used up is at its last look, which spends what the error rate
-    has left. One that ``stopped_early`` was decided by the wider interval of ``at_look``: that gives the verdict, and
-    the interval reported is the plain one inside it, because the wider one would cover the truth too often. None with
-    fewer than MIN_BLOCKS blocks.
+    A run whose blocks or time were used up is at its last look, which spends what the error rate has left. The verdict
+    of one that ``stopped_early`` is that of ``at_look``. Its interval is narrower than the look's, which would cover
+    the truth too often. None with fewer than MIN_BLOCKS blocks.
     """
     if len(ratios) < MIN_BLOCKS:
         return None
     if stopped_early:
-        look, plain = at_look(fixed, ratios, margin), speedup(ratios, fixed.error_rate, margin)
-        return replace(plain, settled=look.verdict) if look and plain else plain
+        look = at_look(fixed, ratios, margin)
+        rate = max(look_rate(fixed, len(ratios), last=False), REPORTED * fixed.error_rate)
+        reported = speedup(ratios, rate, margin)
+        return replace(reported, settled=look.verdict) if look and reported else reported
     return speedup(ratios, look_rate(fixed, len(ratios), last=True), margin)
 
 
-def may_stop(speedup: Speedup | None, precision: float) -> bool:
-    """Return whether a look may end the run: decided, with a half-width of at most ``precision``."""
-    return speedup is not None and speedup.decided and speedup.half_width <= precision
+def interim(fixed: Design, ratios: Sequence[float], margin: float) -> Speedup | None:
+    """Return the interval to show while a run goes on: that of the latest look, which may be some blocks ago.
+
+    In 95% of runs, all that are shown cover the truth (a confidence sequence). That includes runs with an ordered
+    number of blocks. None before the first look that can have an interval.
+    """
+    planned = design(fixed.planned, fixed.comparisons)
+    latest = max((look for look in planned.looks[:-1] if look <= len(ratios)), default=0)
+    return at_look(planned, ratios[:latest], margin)
+
+
+def may_stop(fixed: Design, ratios: Sequence[float], margin: float, precision: float | None) -> bool:
+    """Return whether the look at ``ratios`` may end the run: it decides, and the interval to report is narrow enough.
+
+    ``precision`` is the largest half-width, as a share of the ratio. None takes the larger of PRECISION and OF_GAIN of
+    the gain; a verdict that excludes a relevant difference is then precise enough by its margin.
+    """
+    look = at_look(fixed, ratios, margin)
+    reported = at_end(fixed, ratios, margin, stopped_early=True)
+    if look is None or reported is None or not look.decided:
+        return False
+    if precision is not None:
+        return reported.half_width <= precision
+    gain = abs(math.log(reported.ratio))  # the same for a ratio and its reciprocal
+    return look.verdict is Verdict.EQUIVALENT or reported.half_width <= max(PRECISION, OF_GAIN * gain)
 
 
 def fewest_blocks(comparisons: int) -> int:
@@ -126,8 +175,7 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
 
     nodes, weights = _gauss_legendre()
     times = [look / planned for look in looks]
-    # Lan and DeMets' function for each side
-    spent = [4 * normal.below(normal.quantile(error_rate / 4) / math.sqrt(min(1.0, time))) for time in times]
+    spent = [error_rate * math.expm1(-GAMMA * min(1.0, time)) / math.expm1(-GAMMA) for time in times]
     if last:
         spent[-1] = error_rate
     rates: list[float] = []

@@ -193,7 +193,7 @@ class InterimAnalyses(Note):
 
     template = (
         "{planned:count block} planned, analyses after {looks:list}: group-sequential at {rate:exact_percent} "
-        "(O'Brien-Fleming spending)[, shared by {comparisons} comparisons]"
+        "(Hwang-Shih-DeCani spending)[, shared by {comparisons} comparisons]"
     )
 
     planned: int
