@@ -128,7 +128,7 @@ class Rates:
 def _plan(seed: int, margin: float = MARGIN) -> Study:
     arms = (Arm("baseline", "baseline", "local"), Arm("profile", "profile", "local"))
     training = {"cnn": WorkloadSpec(0, STEPS)}
-    stopping = StoppingRule(budget_s=240.0, blocks=0, precision=0.04, margin=margin, timeout_s=300.0)
+    stopping = StoppingRule(budget_s=240.0, blocks=0, margin=margin, timeout_s=300.0)
     return Study("simulated", stopping, workloads=training, data="synthetic", seed=seed).with_arms(arms)
 
 

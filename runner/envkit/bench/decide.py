@@ -11,7 +11,7 @@ from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDG
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.room import DESIGN_BLOCKS, LATEST, OVERSHOOT, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.run import Run
-from envkit.stats.sequential import Design, at_look, design, may_stop
+from envkit.stats.sequential import Design, design, may_stop
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
@@ -56,9 +56,9 @@ def on_budget(run: Run, share: float = 1.0) -> Longer | str | None:
 
 def precise_enough(run: Run, fixed: Design) -> bool:
     """Return whether all comparisons are decided, each by an interval that is narrow enough."""
-    study = run.study
+    study, rule = run.study, run.study.stopping
     ratios = [run.block_ratios(arm, reference=other) for arm, other in study.pairs]
-    return all(may_stop(at_look(fixed, of_arm, study.stopping.margin), study.stopping.precision) for of_arm in ratios)
+    return all(may_stop(fixed, of_arm, rule.margin, rule.precision) for of_arm in ratios)
 
 
 def _over_budget(run: Run, blocks: int) -> str | None:

@@ -45,8 +45,7 @@ from envkit.engines import turns
 from envkit.engines.base import Launch, Outcome
 from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
-from envkit.stats.interval import ERROR_RATE, speedup
-from envkit.stats.sequential import Design
+from envkit.stats.sequential import Design, live
 from envkit.worker.request import ReferenceKernel
 
 KERNEL_TIMEOUT_S = 60.0
@@ -331,13 +330,14 @@ def _prepare(run: _Run) -> str | None:
 def standing(run: Run) -> Message | None:
     """Return the speedups after the blocks of ``run``; None before the first interval.
 
-    Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
+    The intervals after all blocks hold the truth together in 95% of runs, so one may look at any time.
     """
     study = run.study
+    planned = run.design.planned if run.design else study.stopping.blocks
     shown = [study.whole] if study.view is View.SETTINGS else study.compared
     speedups = []
     for arm in shown:
-        interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
+        interval = live(planned, study.sharing, run.block_ratios(arm), study.stopping.margin)
         if interval is not None:
             speedups.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
     if len(speedups) > MOST_PROFILES:

@@ -194,7 +194,7 @@ class TooManyArms(Message):
 
 
 class InterimSpeedup(Note):
-    """A 95% interval that decides nothing: the report's own is wider, as it pays for interim analyses."""
+    """An interval that decides nothing; it is valid whenever one looks (``envkit.stats.sequential.live``)."""
 
     template = "{arm} {ratio:ratio}x (interim {low:ratio} to {high:ratio})"
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 REFERENCE_PROFILE = "baseline"
 # In the place of a workload's name: each of those that `envkit bench` measures together.
 EVERY = "all"
-PRECISION = 0.04
 TIMEOUT_S = 300.0
 FULL_TIMEOUT_S = 7200.0
 # The smallest difference that matters, unless the user says otherwise.
@@ -79,7 +78,8 @@ class StoppingRule:
 
     budget_s: float
     blocks: int = 0  # above 0: so many, however long they take
-    precision: float = PRECISION  # precise enough: half of the interval's width, as a share of the ratio
+    # precise enough: half of the interval's width, as a share of the ratio; None: as stats.sequential.may_stop says
+    precision: float | None = None
     margin: float = MARGIN  # the smallest difference that matters, as a share
     timeout_s: float = TIMEOUT_S  # of one worker
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
@@ -396,7 +396,7 @@ class Study:
         stopping = self.stopping
         least = {
             "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
-            "stopping.precision": (stopping.precision, 0), "stopping.margin": (stopping.margin, 0),
+            "stopping.precision": (stopping.precision or 0, 0), "stopping.margin": (stopping.margin, 0),
             "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (self.ranks, 1), "nodes": (self.nodes, 1),
             "epochs": (self.epochs, 0), "options.scale": (self.options.scale, 1),
         }  # fmt: skip

@@ -11,7 +11,6 @@ from envkit.bench.arms import Arm, View
 from envkit.bench.study import (
     FULL_TIMEOUT_S,
     MARGIN,
-    PRECISION,
     REFERENCE_PROFILE,
     TIMEOUT_S,
     StoppingRule,
@@ -86,7 +85,8 @@ def _add_length(parser: Parser, budget: str, blocks: str) -> None:
     group.add_argument("--margin", metavar="SHARE", type=share, advanced=True,
                        help="set the smallest relevant difference (default: 2%%)")  # fmt: skip
     group.add_argument("--half-width", metavar="SHARE", type=share, advanced=True,
-                       help="stop early only if the interval's half-width is below SHARE (default: 4%%)")  # fmt: skip
+                       help="stop early only if the interval's half-width is below SHARE (default: 4%%, or half of the "
+                            "gain if that is more)")  # fmt: skip
     group.add_argument("--steps", metavar="N", type=count, advanced=True,
                        help="time N steps per sample (default: from the pace of the machine)")  # fmt: skip
     group.add_argument("--warmup-steps", metavar="N", type=count, advanced=True,
@@ -138,7 +138,7 @@ def study(
     stopping = StoppingRule(
         budget_s=arguments.budget or budget_s or BUDGET_S,
         blocks=arguments.blocks or 0,
-        precision=arguments.half_width or PRECISION,
+        precision=arguments.half_width,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         open_ended=arguments.budget is None,

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from envkit.analysis.load import Load, load
+from envkit.analysis.load import Load
 from envkit.analysis.result import Result, conclude
 from envkit.bench import record
-from envkit.bench.events import OtherPrograms
 from envkit.bench.run import Run, read
 from envkit.bench.study import Study
 from envkit.cluster.fleet import comparability, slow
@@ -132,14 +131,10 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
 
 
 def _load(place: Path) -> Load | None:
-    """Return what disturbed nearly all blocks of a node's run; None if the others are enough."""
+    """Return the load beside which a node's results hold; None if they hold without one."""
     with record.reading(place):
-        run = read(place)
-        result = conclude(run)
-        if any(comparison.without_interference for comparison in result.comparisons):
-            return None
-        samples = run.samples()
-        return load(samples, len({sample.block for sample in samples}), run.first(OtherPrograms))
+        comparisons = conclude(read(place)).comparisons
+    return next((comparison.load for comparison in comparisons if comparison.load is not None), None)
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:

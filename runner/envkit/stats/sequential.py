@@ -1,15 +1,25 @@
 """When a run may stop, so that looking at it several times does not raise the rate of wrong verdicts.
 
-A group-sequential design: few looks, at fixed shares of the planned blocks, each with a stricter error rate than the
-whole has. The looks' rates come from an error-spending function (of O'Brien and Fleming's shape), which also covers
-runs that end before the last planned block. Each look uses the exact interval of ``interval.py`` at its nominal rate;
-the rates follow from the looks' canonical joint distribution (a Brownian motion that is seen at the looks).
+A group-sequential design: looks at fixed shares of the planned blocks, each with a stricter error rate than the whole
+has. The looks' rates come from an error-spending function (Hwang, Shih and DeCani's), which also covers runs that end
+before the last planned block. Each look uses the exact interval of ``interval.py`` at its nominal rate; the rates
+follow from the looks' canonical joint distribution (a Brownian motion that is seen at the looks).
+
+The number of looks, the function and the rule that stops were chosen by simulation: normal noise, a pair's standard
+deviation of 7% and 16%, runs of at most 20, 45 and 60 blocks, gains of 0 to 50%, 2,000 to 8,000 runs each; 5, 10 and 20
+looks; O'Brien and Fleming's function, Pocock's, and Hwang, Shih and DeCani's with a parameter of -1, -2 and -4. With 45
+blocks and 16%, a gain of 20% took 44.8 blocks with 5 looks of O'Brien and Fleming's and a half-width of 4%, and takes
+21.8 now; one of 50% took 44.8 and takes 14.0; one of 5% is found in 44.4% of runs (45.3%). Pocock's function finds a
+large gain in 9 blocks and one of 5% in 30% of runs only. Twenty looks save less than a tenth more.
 
 References:
   P. C. O'Brien, T. R. Fleming: A multiple testing procedure for clinical trials. Biometrics 35 (1979).
   K. K. G. Lan, D. L. DeMets: Discrete sequential boundaries for clinical trials. Biometrika 70 (1983).
+  I. K. Hwang, W. J. Shih, J. S. DeCani: Group sequential designs using a family of type I error probability spending
+  functions. Statistics in Medicine 9 (1990).
   P. Armitage, C. K. McPherson, B. C. Rowe: Repeated significance tests on accumulating data. JRSS A 132 (1969).
   C. Jennison, B. W. Turnbull: Group Sequential Methods with Applications to Clinical Trials (2000), ch. 3, 7, 9, 19.
+  H. Robbins: Statistical methods related to the law of the iterated logarithm. Annals of Math. Statistics 41 (1970).
   O. J. Dunn: Multiple comparisons among means. J. American Statistical Association 56 (1961) (Bonferroni's inequality).
 """
 
@@ -29,14 +39,23 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-LOOKS = 5
+LOOKS = 10
+# The parameter of Hwang, Shih and DeCani's spending function.
+SPENDING = -4.0
 # Before that many blocks no look's rate can be met anyway.
 FIRST_LOOK = 8
 # Beyond this many standard deviations a look rejects nothing; it is a bound for the search.
 FARTHEST = 9.0
 # Between looks, the ranks of few blocks correlate a little less than a Brownian motion does. In simulations (normal
-# noise, 60,000 runs for each of 8 designs) that made 5% up to 5.24%; so this share of the error rate is held back.
+# noise, 80,000 runs for each of 5 designs) that made 5% up to 5.3%, and with this share held back at most 5.0%.
 HELD_BACK = 0.05
+# An interval that is seen after every block has more looks, whose ranks correlate even less.
+HELD_BACK_LIVE = 0.15
+# Precise enough to stop: half of the interval's width is at most this share of the ratio, or that share of the gain.
+PRECISION, OF_GAIN = 0.04, 1 / 2
+# A run that stops early reports the interval of this share of the error rate: that many runs stop by luck. In the
+# simulations named above the plain interval covered as little as 93.9%, this one 94.7% to 96.7%.
+STOPPED_EARLY = 0.8
 # How closely bounds are worked out.
 GRID = 1e-6
 # Points of the numerical integration (Gauss and Legendre); enough for looks that are one block of hundreds apart.
@@ -81,20 +100,49 @@ def at_end(fixed: Design, ratios: Sequence[float], margin: float, stopped_early:
 
     A run that ended because its blocks or its time were used up is at its last look, which spends what the error rate
     has left. One that ``stopped_early`` was decided by the wider interval of ``at_look``: that gives the verdict, and
-    the interval reported is the plain one inside it, because the wider one would cover the truth too often. None with
-    fewer than MIN_BLOCKS blocks.
+    the interval reported is one inside it (STOPPED_EARLY), because the wider one would cover the truth too often. None
+    with fewer than MIN_BLOCKS blocks.
     """
     if len(ratios) < MIN_BLOCKS:
         return None
     if stopped_early:
-        look, plain = at_look(fixed, ratios, margin), speedup(ratios, fixed.error_rate, margin)
-        return replace(plain, settled=look.verdict) if look and plain else plain
+        look = at_look(fixed, ratios, margin)
+        inside = speedup(ratios, STOPPED_EARLY * fixed.error_rate, margin) or look
+        return replace(inside, settled=look.verdict) if look and inside else inside
     return speedup(ratios, look_rate(fixed, len(ratios), last=True), margin)
 
 
-def may_stop(speedup: Speedup | None, precision: float) -> bool:
-    """Return whether a look may end the run: decided, with a half-width of at most ``precision``."""
-    return speedup is not None and speedup.decided and speedup.half_width <= precision
+def may_stop(fixed: Design, ratios: Sequence[float], margin: float, precision: float | None) -> bool:
+    """Return whether a look may end the run: decided, by an interval that is narrow enough.
+
+    The look's own interval decides; the one that would be reported must be narrow enough. Half of its width is at most
+    ``precision``, a share of the ratio. None: at most PRECISION, or OF_GAIN of the gain where that is more.
+    """
+    look = at_look(fixed, ratios, margin)
+    if look is None or not look.decided:
+        return False
+    reported = at_end(fixed, ratios, margin, stopped_early=True)
+    assert reported is not None, "a look that decides has blocks enough"
+    return reported.half_width <= (precision or max(PRECISION, OF_GAIN * _gain(reported.ratio)))
+
+
+def _gain(ratio: float) -> float:
+    """Return the share of the slower side's time that the faster side saves."""
+    return 1 - min(ratio, 1 / ratio)
+
+
+def live(planned: int, comparisons: int, ratios: Sequence[float], margin: float) -> Speedup | None:
+    """Return an interval that may be looked at after every block: a confidence sequence (Robbins 1970).
+
+    In at least 95% of runs the intervals of all blocks and of all ``comparisons`` hold the truth at once. It decides
+    nothing. None before it says anything, and beyond the ``planned`` blocks.
+    """
+    blocks = len(ratios)
+    if not FIRST_LOOK <= blocks <= planned:
+        return None
+    rate = ERROR_RATE * (1 - HELD_BACK_LIVE) / comparisons
+    rates = nominal_rates(tuple(range(FIRST_LOOK, planned + 1)), planned, rate, last=True)
+    return speedup(ratios, rates[blocks - FIRST_LOOK], margin)
 
 
 def fewest_blocks(comparisons: int) -> int:
@@ -126,8 +174,7 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
 
     nodes, weights = _gauss_legendre()
     times = [look / planned for look in looks]
-    # Lan and DeMets' function for each side
-    spent = [4 * normal.below(normal.quantile(error_rate / 4) / math.sqrt(min(1.0, time))) for time in times]
+    spent = [error_rate * math.expm1(-SPENDING * min(1.0, time)) / math.expm1(-SPENDING) for time in times]
     if last:
         spent[-1] = error_rate
     rates: list[float] = []
