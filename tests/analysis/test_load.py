@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
+import numpy
 import pytest
-from envkit.analysis.load import Load, neighbours
+from envkit.analysis.load import CHANCE, Load, in_disturbed, neighbours
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.checks.interference import HOT, OTHERS, STOLEN, SWAPPED
 
@@ -37,3 +39,26 @@ def test_blocks_count_in_which_others_took_as_much_as_the_limit(taken, disturbed
 )
 def test_what_disturbed_a_result_is_told_by_its_kind(kind, message):
     assert Load(7, 8, kind, 1.5, 4.0).message == message
+
+
+def test_interference_that_changes_the_effect_is_found():
+    random = numpy.random.default_rng(1)
+    quiet, disturbed = random.normal(math.log(0.9), 0.05, 14), random.normal(math.log(4.0), 0.3, 8)
+    found = in_disturbed([*quiet], [*disturbed], 1)
+    assert found is not None
+    assert found.blocks == 8
+    assert found.ratio == pytest.approx(4.0, rel=0.2)
+
+
+def test_interference_that_adds_noise_alone_is_seldom_called_another_effect():
+    random, runs = numpy.random.default_rng(2), 1000
+    claimed = sum(
+        in_disturbed([*random.normal(0, 0.1, 14)], [*random.normal(0, 0.1, 8)], 1) is not None for _ in range(runs)
+    )
+    assert claimed / runs <= 2 * CHANCE
+
+
+@pytest.mark.parametrize("blocks", [(0, 20), (20, 0), (2, 2)])
+def test_too_few_blocks_of_either_kind_tell_nothing(blocks):
+    quiet, disturbed = ([0.1 * number for number in range(count)] for count in blocks)
+    assert in_disturbed(quiet, [5 + value for value in disturbed], 1) is None

@@ -1,9 +1,13 @@
-"""The interval of each contrast of a run, and from those the effect of each setting of an ablated profile."""
+"""The interval of each contrast of a run, the arms that may be the best, and the effect of each setting of a profile.
+
+References:
+  J. C. Hsu: Simultaneous confidence intervals for all distances from the "best". Annals of Statistics 9 (1981).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role
 from envkit.bench.decide import ENDED, PRECISE
@@ -11,6 +15,7 @@ from envkit.bench.run import Run
 from envkit.stats.contribution import Contribution, contribution
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end
+from envkit.stats.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,28 @@ class Intervals:
             return None
         ratios = run.block_ratios(study.arm(contrast.arm), reference=study.arm(contrast.reference))
         return at_end(design, ratios, study.stopping.margin, stopped_early=run.ended == PRECISE)
+
+    def may_be_best(self, arms: Collection[Arm]) -> list[Arm]:
+        """Return which of ``arms`` can't be told from the fastest, that one first; none before the run has ended.
+
+        Each arm is compared with the one of the highest speedup, in the blocks of both, and is out if it is slower. Any
+        of the others may be that one, so the comparisons with all others share the error rate, over all looks: the
+        truly fastest arm is missing in at most 5% of runs (Hsu 1981, with Bonferroni's inequality in the place of
+        Dunnett's critical values, which the signed-rank interval does not have).
+        """
+        run, design = self.run, self.run.design if self.run.ended in ENDED else None
+        known = {arm: estimate.ratio for arm in arms if (estimate := self.of(arm, Role.EFFECT)) is not None}
+        if design is None or not known:
+            return []
+        best, *others = sorted(known, key=lambda arm: -known[arm])
+        shared = replace(design, comparisons=max(1, len(others)))
+        near = [best]
+        for arm in others:
+            ratios = run.block_ratios(arm, reference=best)
+            against = at_end(shared, ratios, run.study.stopping.margin, stopped_early=run.ended == PRECISE)
+            if against is None or against.verdict != Verdict.SLOWER:
+                near.append(arm)
+        return near
 
     def of(self, arm: Arm, role: Role) -> Speedup | None:
         """Return the same of an arm's contrast in a role."""

@@ -1,10 +1,11 @@
-"""The load beside which a result holds: nearly all blocks were disturbed, and too few others are left.
+"""The load beside which a result holds: most blocks were disturbed, and the others alone don't say the same.
 
 A result under load says more about the load than about a profile, so nothing is recommended from it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -14,9 +15,14 @@ from envkit.analysis.noise import commonest, disturbed_blocks
 from envkit.bench.events import OtherPrograms, Sample
 from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, others_cpus
 from envkit.messages import Message
+from envkit.stats.interval import middle_of
+from envkit.stats.two_sample import shift
 
-# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
-NEARLY_ALL = 0.8
+# With more than this share of blocks disturbed from outside, a result holds beside the disturbance alone, unless the
+# other blocks say the same.
+MOST = 0.5
+# How seldom chance alone calls the speedup of disturbed blocks another one, in all comparisons of a run together.
+CHANCE = 0.01
 # A verdict beside other programs that take as much says so in its first line.
 LEAST_CPUS = 1.0
 # How the kinds of interference are called here.
@@ -25,7 +31,7 @@ CODES = KINDS
 
 @dataclass(frozen=True)
 class Load:
-    """What disturbed nearly all ``of`` so many blocks."""
+    """What disturbed most ``of`` so many blocks."""
 
     blocks: int  # disturbed ones
     of: int
@@ -49,10 +55,10 @@ class Load:
 def load(samples: Sequence[Sample], blocks: int, others: OtherPrograms | None) -> Load | None:
     """Return what disturbed the ``samples`` of some arms, of a run of so many ``blocks``.
 
-    None if these were undisturbed in more than a few blocks. ``others`` ran beside the first blocks.
+    None if these were undisturbed in half of the blocks or more. ``others`` ran beside the first blocks.
     """
     disturbed = disturbed_blocks(samples)
-    if not disturbed or len(disturbed) < NEARLY_ALL * blocks:
+    if not disturbed or len(disturbed) <= MOST * blocks:
         return None
     hit = [sample for sample in samples if disturbances(sample.usage, sample.seconds)]
     kind = commonest(disturbed.values())
@@ -66,6 +72,26 @@ def load(samples: Sequence[Sample], blocks: int, others: OtherPrograms | None) -
         usable_cpus=median(usable) if usable else None,
         programs=_programs(others) if kind == OTHERS else (),
     )
+
+
+@dataclass(frozen=True)
+class InDisturbed:
+    """The speedup in so many disturbed ``blocks``, where it is another than in the others."""
+
+    ratio: float
+    blocks: int
+
+
+def in_disturbed(quiet: Sequence[float], disturbed: Sequence[float], comparisons: int) -> InDisturbed | None:
+    """Return the speedup in disturbed blocks, if it differs from that in the others; log ratios of blocks.
+
+    Interference can change an effect: a profile that is slower alone may be faster beside a busy program. The shift's
+    interval (Mann and Whitney 1947) leaves out 0 by chance in CHANCE of runs, over all ``comparisons``.
+    """
+    between = shift(quiet, disturbed, 1 - CHANCE / comparisons)
+    if between is None or between.low <= 0 <= between.high:
+        return None
+    return InDisturbed(math.exp(middle_of(disturbed)), len(disturbed))
 
 
 def neighbours(samples: Sequence[Sample], others: OtherPrograms | None) -> Load | None:

@@ -14,7 +14,7 @@ from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.intervals import Intervals, SettingEffect, setting_effects
 from envkit.analysis.learning_curves import LearningCurve, learning_curve, reached, target_of
-from envkit.analysis.load import Load, load, neighbours
+from envkit.analysis.load import InDisturbed, Load, in_disturbed, load, neighbours
 from envkit.analysis.losses import Losses, compared, loss_tolerance, of_command
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
@@ -89,10 +89,12 @@ class Comparison:
     single_ratio: float | None = None  # of one run each, in the place of a speedup
     losses: Losses | None = None
     without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
-    load: Load | None = None  # beside which alone it holds, because too few undisturbed blocks are left
+    load: Load | None = None  # beside which alone it holds: most blocks were disturbed, and the others don't say it
+    in_disturbed: InDisturbed | None = None  # where the speedup of disturbed blocks is another one
     beside: Load | None = None  # other programs that disturbed the median sample and took a CPU or more
     bootstrap: Bootstrap | None = None
     deviation: float | None = None  # the standard deviation of a block's log ratio
+    total_ratio: float | None = None  # all of the reference's timed seconds over all of the arm's, for equal work
     drift: Drift | None = None  # how that ratio changed in the run
 
     @property
@@ -144,6 +146,7 @@ class Result:
     ablation: list[SettingEffect] = field(default_factory=list)  # the settings of a profile that is taken apart
     instances: list[ScaledInstances] = field(default_factory=list)
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
+    may_be_best: list[str] = field(default_factory=list)  # arms that can't be told from the fastest, that one first
     course: Course = field(default_factory=Course)
 
     @property
@@ -215,6 +218,7 @@ class Result:
             "failures": [
                 {"block": failure.block, "arm": failure.arm, "problem": failure.problem} for failure in self.failures
             ],
+            "may_be_best": self.may_be_best,
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
@@ -284,6 +288,7 @@ def conclude(run: Run) -> Result:
         image_differences=of_run(run) if study.view is View.IMAGES else {},
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
+        may_be_best=[arm.name for arm in intervals.may_be_best(study.compared)] if study.view is View.EFFECTS else [],
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
         learning=[curve for curve in curves if curve is not None],
@@ -343,6 +348,8 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     blocks = set(run.complete_blocks(arm))
     without = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
     beside = neighbours(samples, others) if speedup else None
+    of_sides = [run.comparable_steps(side, blocks) for side in (reference, arm)]
+    confirmed = speedup is not None and without is not None and without.verdict == speedup.verdict
     return Comparison(
         arm.name,
         verdict=speedup.verdict if speedup else Verdict.TOO_FEW_SAMPLES,
@@ -350,13 +357,21 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         losses=losses,
         without_interference=without,
         load=load(samples, len({sample.block for sample in run.samples()}), others) or beside
-        if speedup and not without
+        if speedup and not confirmed
         else None,
+        in_disturbed=in_disturbed(quiet, run.block_ratios(arm, without=blocks - hit.keys()), len(study.compared)),
         beside=beside,
-        bootstrap=bootstrap(*(run.comparable_steps(one, blocks) for one in (reference, arm))),
+        bootstrap=bootstrap(*of_sides),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
+        total_ratio=_total_ratio(*of_sides),
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
+
+
+def _total_ratio(of_reference: Sequence[Sequence[float]], of_arm: Sequence[Sequence[float]]) -> float | None:
+    """Return the ratio of the total times, from the seconds of each sample's steps; None without a sample."""
+    totals = [sum(map(basic.fmean, side)) for side in (of_reference, of_arm)]
+    return totals[0] / totals[1] if totals[1] else None
 
 
 def _steps(sample: Recorded) -> float:

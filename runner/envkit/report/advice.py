@@ -373,7 +373,7 @@ def _own_threads(result: Result) -> Message | None:
 
 
 def too_much_interference(comparison: Comparison) -> Message | None:
-    """Return what to do if nearly all blocks were disturbed from outside, and too few others are left."""
+    """Return what to do if most blocks were disturbed from outside, and the others don't say the same."""
     return None if comparison.load is None else quieter(comparison.load)
 
 

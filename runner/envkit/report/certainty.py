@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from envkit.analysis.ranking import many
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.arms import View
 from envkit.bench.decide import PRECISE
@@ -34,6 +35,7 @@ def rows(result: Result) -> list[Row]:
     if blocks:
         several = len(comparisons) if len(comparisons) > 1 else None
         rows += [Row("blocks", _blocks(result.ended, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
+        rows += _total_times(comparisons)
     if blocks and study.view is not View.WORKLOADS and not study.distributed:
         rows.append(Row("floor", floor(result, blocks)))
     if comparisons and result.samples and not study.one_run_each:
@@ -78,6 +80,20 @@ def floor(result: Result, blocks: int) -> Message:
     if known is None or result.study.view is View.CALIBRATION:
         return messages.OwnNoiseFloor(*ends)
     return messages.NoiseFloor(*ends, time.strftime("%Y-%m-%d", time.gmtime(known["time"])))
+
+
+def _total_times(comparisons: Sequence[Comparison]) -> list[Row]:
+    """Return the ratios of the total times; of many arms, those that lie outside of the interval."""
+    totals = list[Message]()
+    for comparison in comparisons:
+        if comparison.speedup is None or comparison.total_ratio is None:
+            continue
+        arm = comparison.arm if len(comparisons) > 1 else None
+        if not comparison.speedup.low <= comparison.total_ratio <= comparison.speedup.high:
+            totals.append(messages.OtherTotalTime(comparison.total_ratio, arm))
+        elif not many(comparisons):
+            totals.append(messages.TotalTime(comparison.total_ratio, arm))
+    return [Row("" if number else "total", message) for number, message in enumerate(totals)]
 
 
 def _pace(kernel_range_s: tuple[float, float] | None) -> list[Row]:

@@ -32,6 +32,8 @@ NOTABLE_SHARE, NOTABLE_FAULTS, FEWEST_FAULTS = 0.03, 2.0, 100
 ALLOCATORS = prefixes(["allocator"])
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 MKL = showing("mkl.dispatch", "native")
+# So many names fill one line.
+MOST_NAMED = 5
 # A counter that covers so much of the CPU time saved leaves nothing to find.
 MOST = 0.8
 
@@ -64,6 +66,7 @@ def rows(result: Result) -> list[Row]:
         cause = why(one, measured, references[one.arm], result.environments[one.arm], unit)
     lines: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
+        ("Best", best([study.names(arm)[0] for arm in result.may_be_best]) if _has_best(comparisons) else None),
         ("Settings", settings(shown, result.not_in_effect, len(comparisons), things, has_settings)),
         *(("Losses", message) for message in losses(result)),
         *(("Noise", message) for message in noisy),
@@ -78,6 +81,17 @@ def rows(result: Result) -> list[Row]:
         Row(label if label != before else "", message, _weight(message), whole=hasattr(message, "command"))
         for (label, message), before in zip(labelled, labels, strict=False)
     ]
+
+
+def _has_best(comparisons: Sequence[Comparison]) -> bool:
+    return any(comparison.verdict == Verdict.FASTER for comparison in comparisons)
+
+
+def best(names: Sequence[str]) -> Message | None:
+    """Return the ``names`` of those that can't be told from the fastest; None if there is but one."""
+    if len(names) < 2:
+        return None
+    return messages.MayBeBest(tuple(names[:MOST_NAMED]), len(names[MOST_NAMED:]) or None)
 
 
 def _weight(message: Message) -> str:
@@ -203,6 +217,10 @@ def noise(
         lines.append(messages.Disturbed(len(interference), blocks, first, _without(hit, len(comparisons)), size))
     elif kernel_range_s is None:
         lines.append(messages.Undisturbed(blocks, size))
+    for comparison in hit:
+        if (other := comparison.in_disturbed) is not None:
+            arm = comparison.arm if len(comparisons) > 1 else None
+            lines.append(messages.OtherInDisturbed(other.ratio, other.blocks, arm))
     if kernel_range_s is not None:
         least, most = kernel_range_s
         lines.append(messages.PaceVaried(most / least))

@@ -66,6 +66,21 @@ class ErrorRate(Note):
     comparisons: int | None = None  # if there are several
 
 
+class TotalTime(Note):
+    """A ratio of summed times, in which slow blocks weigh more than in the speedup."""
+
+    template = "all samples together: {ratio:ratio}x[ ({arm})]"
+
+    ratio: float
+    arm: str | None = None  # if there are several
+
+
+class OtherTotalTime(TotalTime):
+    """It lies outside of the speedup's interval."""
+
+    template = TotalTime.template + ", outside of the interval: slow blocks had another speedup"
+
+
 class NoiseFloor(Note):
     """``calibrated`` is the date of the calibration."""
 

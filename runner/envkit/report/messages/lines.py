@@ -18,6 +18,18 @@ TOO_FEW_SAMPLES = "too few samples"
 ERROR = Severity.ERROR
 
 
+# --- the best of many ---
+
+
+class MayBeBest(Note):
+    """Any of ``names`` may be the fastest, and ``more`` others."""
+
+    template = "can't be told from the fastest: {names}[, and {more} more]"
+
+    names: tuple[str, ...]
+    more: int | None = None
+
+
 # --- settings ---
 
 
@@ -162,6 +174,16 @@ class WithoutDisturbed(Note):
     low: float
     high: float
     verdict: str | None = None  # if it is another one
+    arm: str | None = None  # if there are several
+
+
+class OtherInDisturbed(Caution):
+    """Interference changed the effect itself."""
+
+    template = "[{arm} ]{ratio:ratio}x in the {blocks:count disturbed block}: the speedup is another one under load"
+
+    ratio: float
+    blocks: int
     arm: str | None = None  # if there are several
 
 
