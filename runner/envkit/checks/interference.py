@@ -37,8 +37,8 @@ def disturbances(usage: Usage, seconds: float) -> dict[str, float]:
     """Return what disturbed a sample of so many ``seconds``: the amount of each of KINDS that exceeds its limit.
 
     The amounts are CPUs for OTHERS and STOLEN, bytes for SWAPPED and events for HOT. A kind that the sample does not
-    tell, because the kernel does not count it, is left out. CPUs are those in the timed steps, or those in all of the
-    training where only these exceed the limit: in half a second the error of the count hides 0.1 of a CPU.
+    tell, because the kernel does not count it, is left out. CPUs are those in the timed steps, or those in the
+    whole training if only these exceed the limit. In half a second the error of the count hides 0.1 of a CPU.
     """
     cpus = usage.worker_cpus
     amounts: dict[str, float] = {}
