@@ -80,6 +80,33 @@ def test_what_is_interference(usage, reasons):
     assert interference_in(*sample(**usage)) == reasons
 
 
+# Half a second of 2 busy CPUs in a training of 3 s, of which 4 ticks of the shorter are error.
+BRIEF = {
+    "worker_cpus": 2, "user_s": 1.0, "system_s": 0.0, "worker_cpus_busy_s": 1.0, "training_s": 3.0,
+    "training_busy_s": 5.0, "training_used_s": 5.0, "training_steal_s": 0.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("usage", "reasons"),
+    [
+        ({}, []),
+        # a tenth of a CPU is within the error of the timed steps, and not of the training
+        ({"worker_cpus_busy_s": 1.05}, []),
+        ({"worker_cpus_busy_s": 1.05, "training_busy_s": 5.3}, [OthersUsed(near(0.10))]),
+        ({"training_busy_s": 5.18}, []),
+        ({"training_steal_s": 0.12}, [CpusStolen(near(0.04))]),
+        ({"training_steal_s": 0.09}, []),
+        # the timed steps come first where they show it, and an engine's own processes count in neither
+        ({"worker_cpus_busy_s": 1.5, "training_busy_s": 5.5}, [OthersUsed(near(1.00))]),
+        ({"training_busy_s": 5.3, "engine_s": 0.2}, []),
+        *(({"training_busy_s": 5.3, name: None}, []) for name in ("training_s", "training_used_s", "worker_cpus")),
+    ],
+)  # fmt: skip
+def test_the_whole_training_shows_what_its_timed_steps_are_too_short_for(usage, reasons):
+    assert interference_in(*sample(0.5, **{**BRIEF, **usage})) == reasons
+
+
 @pytest.mark.parametrize(
     "own",
     [{"involuntary_switches": 10**6}, {"voluntary_switches": 10**6}, {"minor_faults": 10**7}, {"major_faults": 10**4},

@@ -40,6 +40,12 @@ class Usage(Struct, frozen=True, kw_only=True):
     worker_cpus_steal_s: float | None = None
     frequency_mhz: float | None = None  # at the end of the steps
     engine_s: float | None = None  # CPU time of the engine's own processes
+    # from before the training is prepared until its timed steps are done: seconds, and CPU time of all programs on the
+    # worker's CPUs, stolen from these, and of the training with what it started
+    training_s: float | None = None
+    training_busy_s: float | None = None
+    training_steal_s: float | None = None
+    training_used_s: float | None = None
 
 
 class HelperUsage(Struct, frozen=True, kw_only=True):

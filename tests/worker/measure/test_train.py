@@ -75,7 +75,9 @@ def run(monkeypatch, clock):
             clock.s += counting_s
             return next(hot)
 
-        read = iter(readings or itertools.repeat(counters()))
+        # a training by steps is read before it is prepared, and after its timed steps, too
+        around = readings and not epochs and [readings[0], *readings, readings[-1]]
+        read = iter(around or readings or itertools.repeat(counters()))
         hot = itertools.cycle(throttled)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(cpus))
         monkeypatch.setattr(machine_load, "read", lambda: next(read))
@@ -133,11 +135,12 @@ def test_the_modes_that_were_seen_are_told(run):
 
 def test_what_is_used_by_what_was_started_beside_the_training_counts_as_its_own(run, monkeypatch):
     nothing = dict.fromkeys(helpers.COUNTED, 0)
-    read = iter([nothing, {**nothing, "user_s": 100.0, "minor_faults": 10**9}])
+    read = iter([nothing, nothing, *[{**nothing, "user_s": 100.0, "minor_faults": 10**9}] * 2])
     monkeypatch.setattr(helpers, "used", lambda: next(read))
     usage = run()["usage"]
     assert 100 <= usage["user_s"] < 101
     assert usage["minor_faults"] >= 10**9
+    assert 100 <= usage["training_used_s"] < 101
 
 
 def test_what_a_child_took_that_has_ended_counts_as_its_own():
@@ -160,6 +163,17 @@ def test_usage_is_what_was_added_while_the_steps_were_timed(run):
     assert {name: usage[name] for name in expected} == expected
 
 
+def test_cpu_time_is_counted_over_all_of_the_training_too(run, monkeypatch):
+    """From before it is prepared: five steps, of which the timed ones are three."""
+    before, after = counters(programs=(20.0, 30.0)), counters(programs=(21.0, 32.0), cpu_steal=(0.5, 0.25))
+    usage = run([before, after])["usage"]
+    assert (usage["training_s"], usage["training_busy_s"], usage["training_steal_s"]) == (5 * STEP_S, 3.0, 0.75)
+    assert "training_s" not in run(epochs=1)["usage"]
+    monkeypatch.setattr(distributed, "size", lambda: 2)
+    monkeypatch.setattr(distributed, "backend_of", lambda device: "gloo")
+    assert "training_s" not in run(profiled=False)["usage"]
+
+
 def test_the_frequency_and_the_number_of_cpus_are_no_differences(run):
     usage = run(frequency=2500.0)["usage"]
     assert (usage["frequency_mhz"], usage["worker_cpus"]) == (2500.0, 2)
@@ -176,7 +190,7 @@ def test_a_kernel_that_tells_nothing_leaves_the_keys_there(run):
     assert told.keys() == untold.keys()
     unknown = {
         "machine_busy_s", "machine_steal_s", "machine_swapped_bytes", "worker_cpus_busy_s", "worker_cpus_steal_s",
-        "throttle_events", "cpu_pressure_s", "frequency_mhz",
+        "throttle_events", "cpu_pressure_s", "frequency_mhz", "training_busy_s", "training_steal_s",
     }  # fmt: skip
     assert {name for name, value in untold.items() if value is None} == unknown
 

@@ -32,14 +32,13 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
     helped = helpers.used()
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     machine = machine_load.read()
-    times = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
-    are_known = len(times) == len(cpus)
+    busy_s, steal_s = _of_cpus(machine, cpus)
     return {
         "machine_busy_s": machine.busy_s,
         "machine_steal_s": machine.steal_s,
         "machine_swapped_bytes": machine.swapped_bytes,
-        "worker_cpus_busy_s": sum(cpu.programs_s for cpu in times) if are_known else None,
-        "worker_cpus_steal_s": sum(cpu.steal_s for cpu in times) if are_known else None,
+        "worker_cpus_busy_s": busy_s,
+        "worker_cpus_steal_s": steal_s,
         **{
             name: sum(getattr(of_process, field) for of_process in usage) + helped[name]
             for name, field in helpers.COUNTED.items()
@@ -47,6 +46,31 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
         "throttled_s": throttled_seconds() or 0.0,
         "throttle_events": processor.throttle_events(cpus),
         "cpu_pressure_s": machine.pressure_s,
+    }
+
+
+def _of_cpus(machine: machine_load.Counters, cpus: Collection[int]) -> tuple[float | None, float | None]:
+    """Return the seconds that programs had of these ``cpus``, and the stolen ones; None where one CPU is unknown."""
+    times = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
+    if len(times) != len(cpus):
+        return None, None
+    return sum(cpu.programs_s for cpu in times), sum(cpu.steal_s for cpu in times)
+
+
+def cpu_times(cpus: Collection[int]) -> dict[str, float | None]:
+    """Return the CPU time so far, in seconds: that on ``cpus`` (None if unknown), and this process's with its children.
+
+    ``counters`` has the same for the timed steps. In half a second the clock's ticks hide a tenth of a CPU, so marks of
+    interference also need what a longer time shows (``envkit.checks.interference``).
+    """
+    helped = helpers.used()
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    busy_s, steal_s = _of_cpus(machine_load.read(), cpus)
+    return {
+        "training_s": time.perf_counter(),
+        "training_busy_s": busy_s,
+        "training_steal_s": steal_s,
+        "training_used_s": sum(of.ru_utime + of.ru_stime for of in usage) + helped["user_s"] + helped["system_s"],
     }
 
 
@@ -155,6 +179,17 @@ def _timed_steps(
     return timed_steps, curve[-1]["quality"], curve
 
 
+def _usage(
+    timed_steps: Stretch, of_training: dict[str, float | None], cpus: Collection[int]
+) -> dict[str, float | None]:
+    """Return what the timed steps used with what they started beside them, and the CPU time ``of_training``.
+
+    ``worker_cpus`` is how many CPUs it began with, ``frequency_mhz`` their speed after the timed steps.
+    """
+    now = {"worker_cpus": len(cpus), "frequency_mhz": timed_steps.frequency_mhz}
+    return {**timed_steps.usage, **of_training, **now}
+
+
 def train(
     workload: str,
     data: str,
@@ -181,6 +216,9 @@ def train(
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     prepare = get(workload).prepare
     alone = options.device == CPU and distributed.size() == 1
+    # tests between epochs, other ranks and compilers that still run would look like other programs
+    is_uncounted = epochs or options.compile or meeting is not None or distributed.size() > 1
+    before = {} if is_uncounted else cpu_times(cpus)
     tester = Tester(partial(prepare, data, options)) if epochs and alone else None
     training = prepare(data, options)
     if tester:
@@ -195,6 +233,7 @@ def train(
     timed_steps, quality, curve = _timed_steps(training, steps, epochs, test, until, stretch, tester)
     if tester:
         tester.end()
+    of_training = increase(before, cpu_times(cpus)) if before else {}
     details = _details(training, options, profiled, timed_steps, curve)
     return {
         **details,
@@ -206,8 +245,7 @@ def train(
         "unit": training.unit,
         "quality": quality,
         "modes": training.network.modes(),
-        # of the timed steps and what they started beside them; then how many CPUs it began with, and their speed now
-        "usage": {**timed_steps.usage, "worker_cpus": len(cpus), "frequency_mhz": timed_steps.frequency_mhz},
+        "usage": _usage(timed_steps, of_training, cpus),
         "peak_memory_bytes": timed_steps.peak_memory_bytes,
         "digests": training.digests,
         "evidence": collect(),
