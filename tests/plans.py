@@ -9,6 +9,7 @@ from typing import Any
 from envkit.bench.arms import Ablated, Arm, Contrast, View, effects, of_instances, of_ranks, of_settings
 from envkit.bench.study import StoppingRule, Study, WorkloadSpec
 from envkit.engines.base import EngineOptions
+from envkit.worker.request import FullTraining
 from envkit.worker.workloads import loader, loader_epochs
 
 STOPPING = {"budget_s": 240.0, "timeout_s": 60.0}
@@ -16,12 +17,15 @@ TRAINING = {"warmup_steps": 1, "steps": 3}
 
 
 def study_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: Any) -> Study:
-    """The study of ``arms``; ``given`` are fields of it, of its stopping rule, or of how each workload is trained."""
+    """The study of ``arms``; ``given`` are fields of it, of its stopping rule, or of trainings."""
     stopping = StoppingRule(**{**STOPPING, **_taken(given, StoppingRule)})
     training = WorkloadSpec(**{**TRAINING, **_taken(given, WorkloadSpec)})
     options = EngineOptions(**given.pop("engine_options", {}))
+    full = _taken(given, FullTraining)
     names = dict.fromkeys(arm.workload or workload for arm in arms)
     usual = {"title": "mine", "data": "/data", "workloads": dict.fromkeys(names, training)}
+    if full.get("epochs"):
+        usual["full"] = FullTraining(**full)
     references = given.pop("references", ())
     usual["view"] = view_of(arms, workload, references, given.get("ablated", ()))
     if "contrasts" not in given:

@@ -125,7 +125,7 @@ def learning_curve(training: dict, behaviour: dict, learnt: dict | None, seconds
 
     ``figures`` are what the tests find instead, one epoch after the other; it ends when what it was to reach is there.
     """
-    epochs = training["epochs"]
+    epochs = training["full"]["epochs"]
     figures = behaviour.get("figures") or [
         {name: value * (number / epochs) for name, value in (learnt or {}).items()} for number in range(1, epochs + 1)
     ]
@@ -133,11 +133,11 @@ def learning_curve(training: dict, behaviour: dict, learnt: dict | None, seconds
         {"seconds": seconds / epochs, "loss": 2.3 - number / 10, "quality": one or None, "test_s": 0.25}
         for number, one in enumerate(figures[:epochs])
     ]
-    if training["until"] is None:
+    if training["full"]["until"] is None:
         return curve
     from envkit.worker.measure.quality_target import parse
 
-    target = parse(training["until"])
+    target = parse(training["full"]["until"])
     return curve[: target.reached_after(target.reading(one["loss"], one["quality"]) for one in curve)]
 
 
@@ -146,7 +146,7 @@ def sample(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]
     work, where = launched(work)
     training = training_of(work)
     own, workload = work["kind"] == "command", training.get("workload", "")
-    full = not own and training["epochs"] > 0
+    full = not own and training["full"] is not None
     steps = behaviour.get("full_steps", 3) if full or own else training["steps"]
     warmup_steps = 0 if own else training["warmup_steps"]
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
@@ -154,7 +154,7 @@ def sample(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]
     learnt = behaviour.get("quality", {"accuracy": 0.84} if full else None)
     curve = learning_curve(training, behaviour, learnt, seconds) if full else []
     if curve:
-        seconds, learnt = seconds * len(curve) / training["epochs"], curve[-1]["quality"]
+        seconds, learnt = seconds * len(curve) / training["full"]["epochs"], curve[-1]["quality"]
     evidence = {
         "openmp": {"runtime": "gnu", "max_threads": 2, "proc_bind": "false", "settings": {}},
         "malloc": {"allocator": "jemalloc" if preload else "glibc", "settings": {}},

@@ -257,7 +257,7 @@ def test_full_training_once_each(bench, simulation, instant, samples, events):
     assert "ONE RUN EACH  mine: 2.01x baseline speed" in result.stdout
     assert "84.00%" in result.stdout
     assert "the book's baseline" in result.stdout
-    assert simulation.starts()[0]["training"]["epochs"] == 10
+    assert simulation.starts()[0]["training"]["full"]["epochs"] == 10
     # it begins as one's own training would
     assert events("warm-up", "reference-kernel", "design") == []
     assert len(simulation.starts(all=True)) == 3
@@ -272,7 +272,7 @@ def test_each_full_training_is_told_when_it_ends(bench, instant, monkeypatch):
 def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation, instant):
     result = bench("mine", "--full", "--epochs", 2)
     assert result.returncode == 0
-    assert simulation.starts()[0]["training"]["epochs"] == 2
+    assert simulation.starts()[0]["training"]["full"]["epochs"] == 2
     assert "the book's" not in result.stdout
 
 

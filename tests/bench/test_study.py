@@ -10,7 +10,7 @@ from envkit.bench.arms import Arm, Role, own_ranks
 from envkit.bench.requests import of_first, of_sample
 from envkit.bench.study import Study, WorkloadSpec
 from envkit.worker.modes import Options
-from envkit.worker.request import HostFolder, Ranks, RunCommand, Train, UserCommand
+from envkit.worker.request import FullTraining, HostFolder, Ranks, RunCommand, Train, UserCommand
 
 from tests.plans import study_of
 
@@ -47,7 +47,7 @@ def test_each_arm_comes_first_about_as_often(study):
     assert all(150 < count < 250 for count in first.values())
 
 
-@pytest.mark.parametrize(("epochs", "length"), [(0, {"steps": 5}), (10, {"epochs": 10})])
+@pytest.mark.parametrize(("epochs", "length"), [(0, {"steps": 5}), (10, {"full": FullTraining(10)})])
 def test_what_a_worker_is_to_do(study, epochs, length):
     fixed = study(epochs=epochs)
     assert of_sample(fixed, fixed.reference) == Train("cnn", "synthetic", warmup_steps=2, **length)
@@ -56,7 +56,7 @@ def test_what_a_worker_is_to_do(study, epochs, length):
 def test_the_worker_of_a_full_training_is_told_what_to_reach(study):
     fixed = study(epochs=10, until="accuracy=0.85")
     assert of_sample(fixed, fixed.reference) == Train(
-        "cnn", "synthetic", warmup_steps=2, epochs=10, until="accuracy=0.85"
+        "cnn", "synthetic", warmup_steps=2, full=FullTraining(10, "accuracy=0.85")
     )
     assert Study.from_json(fixed.to_json()) == fixed
 

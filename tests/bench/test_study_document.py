@@ -14,7 +14,6 @@ from envkit.bench.study_messages import (
     NoArms,
     NoSettings,
     StepsBesideMetric,
-    TargetWithoutEpochs,
     UnknownArm,
     UnknownStudyKey,
     UnusableText,
@@ -25,7 +24,7 @@ from envkit.common.file_messages import OtherType
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.worker.modes import Options
-from envkit.worker.request import UserCommand
+from envkit.worker.request import FullTraining, UserCommand
 from envkit.worker.workloads import WORKLOADS
 
 ALL = Study(
@@ -41,8 +40,7 @@ ALL = Study(
     engine_options=EngineOptions(python="/p", memory="4g"),
     user_command=UserCommand(("python", "x.py"), "/x", "took (.*)", "ms", 3, "loss (.*)"),
     options=Options("bf16-autocast", compile=True, scale=2),
-    epochs=6,
-    until="accuracy=0.9",
+    full=FullTraining(6, "accuracy=0.9"),
     ranks=2,
     nodes=3,
     weak=True,
@@ -83,8 +81,8 @@ def own_with(**given):
         ({**DOCUMENT, "arms": DOCUMENT["arms"][:1], "contrasts": []}, UnknownArm("ablated: X", "mine")),
         ({**DOCUMENT, "arms": DOCUMENT["arms"][:1]}, UnknownArm("contrasts", "mine")),
         (own_with(metric="took ("), UnusableText("user_command.metric", "took (", ANY)),
-        ({**DOCUMENT, "until": "accuracy"}, UnusableText("until", "accuracy", ANY)),
-        ({**DOCUMENT, "epochs": 0}, TargetWithoutEpochs()),
+        ({**DOCUMENT, "full": {"epochs": 6, "until": "accuracy"}}, UnusableText("full.until", "accuracy", ANY)),
+        ({**DOCUMENT, "full": {"epochs": 0}}, BelowLeast("full.epochs", 0, 1)),
         (own_with(optimizer_steps=9), StepsBesideMetric()),
         (own_with(optimizer_steps=-1, metric=None), BelowLeast("user_command.optimizer_steps", -1, 0)),
         (own_with(loss_metric="loss"), UnusableText("user_command.loss_metric", "loss", ANY)),
@@ -104,7 +102,7 @@ def test_a_workload_that_this_kit_does_not_have():
     assert error.value.message == UnknownWord("workload", "cmm", tuple(WORKLOADS))
 
 
-@pytest.mark.parametrize("name", ["until", "ablated", "contrasts", "title", "view"])
+@pytest.mark.parametrize("name", ["full", "ablated", "contrasts", "title", "view"])
 def test_every_key_is_there(name):
     with pytest.raises(MISFITS):
         Study.from_json({key: value for key, value in DOCUMENT.items() if key != name})

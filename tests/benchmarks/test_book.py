@@ -46,7 +46,7 @@ def test_every_line_of_the_book_is_one_training_in_one_record(table, folder, sim
     assert (result.returncode, result.stdout.splitlines()[-1][:8]) == (0, "written:")
     trained = {start["training"]["workload"]: start["training"] for start in simulation.starts()}
     assert sorted(trained) == ["cnn", "cnn-batch128", "cnn-batch256", "cnn-nobias"]
-    assert all(training["epochs"] > 0 for training in trained.values())
+    assert all(training["full"]["epochs"] > 0 for training in trained.values())
     samples = [event for event in events(folder) if event["event"] == "sample"]
     assert sorted(event["arm"] for event in samples) == [
         "baseline", "cnn-batch128", "cnn-batch256", "cnn-nobias", "intel-omp",

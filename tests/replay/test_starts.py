@@ -79,7 +79,7 @@ def _trains(work: Any) -> Iterator[dict[str, Any]]:
 def _training(work: Train, ranked: bool = False) -> dict[str, Any]:
     """Return what is trained. A first start, which shows the pace, has no warm-up of its own."""
     first = not work.profiles_ranks
-    named = ("workload", "data", "warmup_steps", "steps", "options", "epochs", "until", "least_s", "tests")
+    named = ("workload", "data", "warmup_steps", "steps", "options", "full", "least_s", "tests")
     return _said(
         work,
         (*named, "profiles_ranks"),
@@ -89,9 +89,9 @@ def _training(work: Train, ranked: bool = False) -> dict[str, Any]:
         quality="yes" if work.tests else None,
         seconds=f"{work.least_s:g}" if work.least_s else None,
         unprofiled="yes" if first and ranked else None,
-        epochs=work.epochs or None,
-        until=work.until,
-        steps=work.steps if work.steps or not work.epochs else None,
+        epochs=work.full.epochs if work.full else None,
+        until=work.full.until if work.full else None,
+        steps=work.steps if work.steps or not work.full else None,
         **{"warmup-steps": None if first and not work.warmup_steps else work.warmup_steps},
         **_changed(work.options, ("scale",)),
     )

@@ -19,6 +19,7 @@ from envkit.worker.messages import InvalidRequest
 from envkit.worker.modes import Options
 from envkit.worker.request import (
     KINDS,
+    FullTraining,
     HostFolder,
     Inspect,
     Instance,
@@ -41,7 +42,9 @@ from hypothesis import strategies as st
 from tests import mutations
 from tests.simulation import PROJECT
 
-TRAIN = Train("cnn", HostFolder("/data set"), 2, 5, Options("bf16-autocast", scale=2), until="loss=0.4", least_s=1.5)
+TRAIN = Train(
+    "cnn", HostFolder("/data set"), 2, 5, Options("bf16-autocast", scale=2), FullTraining(3, "loss=0.4"), least_s=1.5
+)
 OWN = UserCommand(("python", "a b.py", "-", "\udcff"), "/home/me", r"-t=(\d+)", links=("data",))
 COMMAND = RunCommand(OWN, 3, 12, 5.0)
 EVERY = (
@@ -70,6 +73,7 @@ def test_every_kind_of_work_is_among_these():
         (("work", "least_s"), "1", ("work.least_s", ("number", "integer"))),
         (("work", "data"), {"path": 1}, ("work.data.path", ("string",))),
         (("work", "options", "precision"), "fp8", ("work.options.precision", ("fp32", "bf16-autocast"))),
+        (("work", "full"), 3, ("work.full", ("object",))),
         (("work", "stepz"), 1, ("work.stepz", ("absent",))),
         (("work", "kind"), "trian", ("work.kind", tuple(KINDS))),
         (("parent",), 1.5, ("parent", ("integer", "null"))),
@@ -138,7 +142,7 @@ def test_of_standard_input_one_line_is_read(monkeypatch):
 def test_an_engine_that_mounts_a_folder_names_it_as_it_is_inside(made):
     launch = Launch(made(TRAIN))
     assert launch.data == "/data set"
-    there = Train("cnn", HostFolder("/data"), 2, 5, TRAIN.options, until="loss=0.4", least_s=1.5)
+    there = Train("cnn", HostFolder("/data"), 2, 5, TRAIN.options, TRAIN.full, least_s=1.5)
     assert inside(launch) == WorkerRequest(made(there))
     assert LocalEngine(EngineOptions()).request(launch) == WorkerRequest(made(TRAIN))
 

@@ -11,18 +11,10 @@ from typing import TypedDict, cast
 from envkit.bench.events import Gpu, GpuReading, Sample
 from envkit.engines.measurement import Evidence, Number, probe
 from envkit.profiles.inspection import Inspection
+from envkit.worker.evidence.nccl import Choice
 
 # A GPU's clocks are not held back where it has nothing to do.
 NOT_HELD_BACK = ("idle",)
-
-
-class NcclCall(TypedDict):
-    """The algorithm and protocol that NCCL chose for calls of a collective."""
-
-    collective: str
-    algorithm: str
-    protocol: str
-    calls: int
 
 
 class NcclLog(TypedDict):
@@ -37,7 +29,7 @@ class NcclLog(TypedDict):
     trees: int
     algorithms: str | None
     protocols: str | None
-    choices: list[NcclCall]
+    choices: list[Choice]
     warnings: list[str]
 
 

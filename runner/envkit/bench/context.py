@@ -29,8 +29,8 @@ from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed
 from envkit.profiles.environment import clean, of_caller
-from envkit.profiles.inspection import Accelerator, Inspection, Surroundings
-from envkit.worker.gpus import VISIBLE
+from envkit.profiles.inspection import Inspection, Surroundings
+from envkit.worker.gpus import VISIBLE, Gpus
 from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import LISTS, is_needed, says_where
 from envkit.worker.request import UserCommand
@@ -195,7 +195,7 @@ def recorded(by_target: Mapping[str, Surroundings]) -> dict[str, Surroundings]:
         inspection: Inspection = {**surroundings["inspection"]}
         inspection.pop("python_path", None)
         inspection.pop("package_folders", None)
-        accelerator: Accelerator = inspection.get("accelerator") or {}
+        accelerator: Gpus = inspection.get("accelerator") or {}
         if accelerator.get("by_setting"):
             inspection["accelerator"] = {**accelerator, "problem": NoneLeft(VISIBLE).to_json()}
         stripped[name] = {**surroundings, "inspection": inspection}

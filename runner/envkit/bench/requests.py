@@ -34,8 +34,8 @@ def of_sample(study: Study, arm: Arm, block: int | None = None) -> Work:
         return of_command(study.user_command, max(1, spec.warmup_steps), PACE_STEPS, PACE_S)
     location, options = data(study.data_of(arm)), study.options_of(arm)
     training = Train(study.workload_of(arm), location, warmup_steps=spec.warmup_steps, options=options)
-    if study.epochs:
-        training = replace(training, epochs=study.epochs, until=study.until)
+    if study.full is not None:
+        training = replace(training, full=study.full)
     else:
         tests = block == LEARNT_BLOCK and arm in study.references and spec.steps >= LEARNT_STEPS
         training = replace(training, steps=spec.steps, tests=tests)

@@ -55,10 +55,10 @@ from envkit.common.messages import About
 from envkit.engines import step
 from envkit.messages import Message, from_json
 from envkit.profiles import catalogue
-from envkit.profiles.inspection import Accelerator, Surroundings
+from envkit.profiles.inspection import Surroundings
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
-from envkit.worker.gpus import CHOOSING
+from envkit.worker.gpus import CHOOSING, Gpus
 from envkit.worker.modes import CPU, CUDA, USUAL, Options
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
@@ -236,7 +236,7 @@ def require_in(surroundings: Mapping[str, Surroundings], workloads: Sequence[str
             raise InputError(NoPinnedMemory(pinning[0], version, image))
 
 
-def _require_gpu(accelerator: Accelerator, image: str, engine: str) -> None:
+def _require_gpu(accelerator: Gpus, image: str, engine: str) -> None:
     """Raise InputError if no GPU can be used; ``accelerator`` is what ``envkit.worker.gpus.look`` saw in the image."""
     if accelerator["problem"] is not None:
         raise InputError(NoGpuInImage(image, engine, from_json(accelerator["problem"])))

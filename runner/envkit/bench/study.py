@@ -15,7 +15,6 @@ from envkit.bench.study_messages import (
     NoArms,
     NoSettings,
     StepsBesideMetric,
-    TargetWithoutEpochs,
     UnknownArm,
     UnknownStudyKey,
     UnusableText,
@@ -29,7 +28,7 @@ from envkit.stats.sequential import fewest_blocks
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
-from envkit.worker.request import UserCommand
+from envkit.worker.request import FullTraining, UserCommand
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS, find
@@ -100,8 +99,7 @@ class Study:
     engine_options: EngineOptions = field(default_factory=EngineOptions)
     user_command: UserCommand | None = None
     options: Options = USUAL  # the modes in which everything is trained
-    epochs: int = 0  # above 0: the full training, in one block unless the stopping rule has more
-    until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85
+    full: FullTraining | None = None  # in one block unless the stopping rule has more
     ranks: int = 1  # processes that train together on each node
     nodes: int = 1
     weak: bool = False  # the batch grows with the ranks (WEAK)
@@ -109,6 +107,16 @@ class Study:
     keep_env: tuple[str, ...] = ()
     force: bool = False
     allow_unknown: bool = False
+
+    @property
+    def epochs(self) -> int:
+        """Return how many epochs a full training has at most; 0 where samples have a number of steps."""
+        return self.full.epochs if self.full else 0
+
+    @property
+    def until(self) -> str | None:
+        """Return the target after which a full training ends, as accuracy=0.85; None without one."""
+        return self.full.until if self.full else None
 
     @property
     def reference(self) -> Arm:
@@ -385,7 +393,7 @@ class Study:
         if made.view is View.SETTINGS and not made.ablated:
             raise codec.Misfit(NoSettings())
         _require_arms(made.arms, made.contrasts, made.ablated)
-        _require_target(made.until, made.epochs)
+        _require_target(made.until)
         if made.user_command is not None:
             _require_metrics(made.user_command)
         return made
@@ -397,8 +405,10 @@ class Study:
             "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
             "stopping.precision": (stopping.precision or 0.0, 0), "stopping.margin": (stopping.margin, 0),
             "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (self.ranks, 1), "nodes": (self.nodes, 1),
-            "epochs": (self.epochs, 0), "options.scale": (self.options.scale, 1),
+            "options.scale": (self.options.scale, 1),
         }  # fmt: skip
+        if self.full is not None:
+            least["full.epochs"] = (self.full.epochs, 1)
         if self.user_command is not None and self.user_command.optimizer_steps is not None:
             least["user_command.optimizer_steps"] = (self.user_command.optimizer_steps, 0)
         for key, (value, lowest) in least.items():
@@ -408,7 +418,7 @@ class Study:
 
 # The documents inside a study: one each, and several in a list or by name.
 SINGLE: dict[str, type[DataclassInstance]] = {
-    "stopping": StoppingRule, "engine_options": EngineOptions, "options": Options,
+    "stopping": StoppingRule, "engine_options": EngineOptions, "options": Options, "full": FullTraining,
 }  # fmt: skip
 SEVERAL: dict[str, type[DataclassInstance]] = {
     "arms": Arm, "contrasts": Contrast, "ablated": Ablated, "workloads": WorkloadSpec,
@@ -455,16 +465,14 @@ def require_workloads(made: Study) -> None:
             raise codec.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
 
 
-def _require_target(until: str | None, epochs: int) -> None:
-    """Raise Misfit for an invalid target, with which each worker would fail, or for one without full trainings."""
+def _require_target(until: str | None) -> None:
+    """Raise Misfit for an invalid target, with which each worker would fail."""
     if until is None:
         return
     try:
         parse_target(until)
     except TargetError as error:
-        raise codec.Misfit(UnusableText("until", until, _problem(error))) from None
-    if not epochs:
-        raise codec.Misfit(TargetWithoutEpochs())
+        raise codec.Misfit(UnusableText("full.until", until, _problem(error))) from None
 
 
 def _require_metrics(command: UserCommand) -> None:

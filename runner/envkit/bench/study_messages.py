@@ -33,10 +33,6 @@ class StepsBesideMetric(Message):
     template = "user_command.optimizer_steps: has no effect with a metric"
 
 
-class TargetWithoutEpochs(Message):
-    template = "until: has no effect without epochs"
-
-
 class UnknownArm(Message):
     """A study names an arm that it does not have. ``key`` says where."""
 

@@ -90,7 +90,7 @@ def _is_of_the_prefix(line: str, environment: Environment) -> bool:
 
 def _read_by(libraries: Collection[str], environment: Environment) -> Iterator[str]:
     """Yield the profile's variables that one of these ``libraries`` reads."""
-    known = catalogue.load()
+    described = catalogue.load()
     for name in environment.variables:
-        if name != PRELOAD and name in known and not known[name].read_by.keys().isdisjoint(libraries):
+        if name != PRELOAD and name in described and not described[name].read_by.keys().isdisjoint(libraries):
             yield name

@@ -135,8 +135,8 @@ def _relative(position: int, cpus: int, speeds: Speeds) -> Mapping[int, list[flo
         if window is not None:
             by_slot.setdefault(slot, []).append(window.speed)
     halves = 2 * (cpus - 1).bit_length()
-    fastest = max(statistics.median(found) for slot, found in by_slot.items() if 1 <= slot <= halves)
-    return {slot: [speed / fastest for speed in found] for slot, found in by_slot.items()}
+    fastest = max(statistics.median(speeds_in_slot) for slot, speeds_in_slot in by_slot.items() if 1 <= slot <= halves)
+    return {slot: [speed / fastest for speed in speeds_in_slot] for slot, speeds_in_slot in by_slot.items()}
 
 
 def _partner(position: int, cpus: int, relative: Mapping[int, list[float]]) -> int | None:

@@ -77,11 +77,11 @@ def shown(value: object) -> Message:
     return Value(str(value))
 
 
-def _same(expected: object, seen: object) -> bool:
+def _same(expected: object, observed: object) -> bool:
     """Return whether two values are equal. Runtimes' texts may differ in case (``CLOSE``), but 1 is not True."""
-    if isinstance(expected, str) and isinstance(seen, str):
-        return expected.lower() == seen.lower()
-    return type(expected) is type(seen) and bool(expected == seen)
+    if isinstance(expected, str) and isinstance(observed, str):
+        return expected.lower() == observed.lower()
+    return type(expected) is type(observed) and bool(expected == observed)
 
 
 def check(environment: Environment, evidence: Evidence, kept: Mapping[str, str], printed: str = "") -> list[Check]:
@@ -165,8 +165,8 @@ def readings(name: str, environment: Environment, evidence: Evidence) -> list[Ch
         return []
     checks = [*reported_settings(variable, environment.variables[name], evidence)]
     for key in set_by(name, environment.variables[name]):
-        if key in environment.expect and (seen := look_up(evidence, key)) is not None:
-            checks.append(Check(key, environment.expect[key], seen))
+        if key in environment.expect and (reported := look_up(evidence, key)) is not None:
+            checks.append(Check(key, environment.expect[key], reported))
     return checks
 
 
@@ -195,9 +195,9 @@ def _or_not_set(value: str | None) -> str:
 
 def _expectation(key: str, expected: object, evidence: Evidence, missing: str | None) -> Check:
     """Return what was seen of an expectation; ``missing`` if nothing was, or why the worker could not tell."""
-    seen = look_up(evidence, key)
-    if seen is not None:
-        return Check(key, expected, seen)
+    reported = look_up(evidence, key)
+    if reported is not None:
+        return Check(key, expected, reported)
     why = _why_not(evidence, key)
     if why is None and missing is not None and look_up(evidence, "malloc.allocator") and key.startswith(OF_MEMORY):
         why = SeenFromOutside().to_json()
@@ -248,14 +248,14 @@ def reported_settings(variable: Variable, value: str, evidence: Evidence) -> Ite
     for key, kind, text in catalogue.settings(variable, value):
         at = variable.verified_by + key
         wanted: object = number_or_boolean(kind, text)
-        seen = look_up(evidence, at)
+        reported = look_up(evidence, at)
         if wanted is None and at.startswith(OWN_WORDS):
             wanted = text.lower()
-        elif wanted is None and BARRIER.fullmatch(at) and isinstance(seen, str):
-            wanted, seen = text.lower(), seen if "," in text else seen.partition(",")[0]
-        if wanted is not None and type(seen) is type(wanted):
-            yield Check(at, wanted, seen)
-        elif seen is None and _is_of_another_version(variable, evidence):
+        elif wanted is None and BARRIER.fullmatch(at) and isinstance(reported, str):
+            wanted, reported = text.lower(), reported if "," in text else reported.partition(",")[0]
+        if wanted is not None and type(reported) is type(wanted):
+            yield Check(at, wanted, reported)
+        elif reported is None and _is_of_another_version(variable, evidence):
             yield Check(at, text, NoSuchSetting().to_json())
 
 

@@ -48,8 +48,8 @@ def too_large_stacks(variables: Mapping[str, str]) -> AddressSpaceLimit | None:
     limit = address_space()
     if stack is None or limit is None:
         return None
-    asked = variables.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    threads = int(asked) if asked.isdecimal() else len(os.sched_getaffinity(0))
+    threads_variable = variables.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    threads = int(threads_variable) if threads_variable.isdecimal() else len(os.sched_getaffinity(0))
     size = int(stack[1]) * 1024 ** "BKMGT".index(stack[2].upper() or "K")
     return limit if (threads - 1) * size > limit.limit_bytes else None  # the first thread has a stack already
 

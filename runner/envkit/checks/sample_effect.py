@@ -47,15 +47,15 @@ Kind = Literal["rank", "instance"]
 class ProcessEvidence:
     """One process that left evidence.
 
-    ``own`` are variables which the command itself set for it. ``changed`` are those of the profile's that its program
-    has other than it was started with, with the value that each has now; None is one that it removed.
+    ``set_by_command`` are variables which the command itself set for it. ``changed`` are those of the profile's that
+    its program has other than it was started with, with the value that each has now; None is one that it removed.
     """
 
     pid: int
     argv: tuple[str, ...]
     evidence: Evidence
     checks: tuple[Check, ...]
-    own: Mapping[str, str]
+    set_by_command: Mapping[str, str]
     changed: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ class ProcessEvidence:
             "argv": list(self.argv),
             "in_effect": self.holds,
             "checks": checks,
-            "set_by_the_command": dict(self.own),
+            "set_by_the_command": dict(self.set_by_command),
             "changed_by_the_program": dict(self.changed),
             "evidence": self.evidence,
         }
@@ -99,29 +99,29 @@ def judged(
     process = cast(ProcessDocument, document)
     evidence = process["evidence"]
     kept = _not_taken_away(kept, evidence)
-    own = _set_by_itself(evidence, environment, kept)
-    checks = _check(_required_of(evidence, environment, own, shown), evidence, kept, own)
+    set_by_command = _set_by_itself(evidence, environment, kept)
+    checks = _check(_required_of(evidence, environment, set_by_command, shown), evidence, kept, set_by_command)
     checks += _placed(environment, evidence, cpus)
     now = {name: change["now"] for name, change in changed(environment, evidence).items()}
     since = {name: value for name, value in now.items() if value != environment.variables[name]}
-    return ProcessEvidence(process["pid"], tuple(process["argv"]), evidence, tuple(checks), own, since)
+    return ProcessEvidence(process["pid"], tuple(process["argv"]), evidence, tuple(checks), set_by_command, since)
 
 
 def _check(
     environment: Environment,
     evidence: Evidence,
     kept: Mapping[str, str],
-    own: Mapping[str, str],
+    set_by_command: Mapping[str, str],
     printed: str = "",
 ) -> list[Check]:
     """Return ``effect.check`` of a process, and a failure for each library of the caller's LD_PRELOAD that is missing.
 
-    ``kept`` are the caller's variables that the user kept, and ``own`` are those that the command set itself.
+    ``kept`` are the caller's variables that the user kept, and ``set_by_command`` those that the command set itself.
     """
     observed = variables(evidence).get("preloaded", {})
     callers = [observed[path] for path in preloaded(kept.get(PRELOAD, "")) if path in observed]
-    lost = [Check("preload.kept", "mapped", seen) for seen in callers if seen != "mapped"]
-    return [*check(environment, evidence, {**kept, **own}, printed), *lost]
+    lost = [Check("preload.kept", "mapped", mapped) for mapped in callers if mapped != "mapped"]
+    return [*check(environment, evidence, {**kept, **set_by_command}, printed), *lost]
 
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
@@ -163,15 +163,15 @@ def shown_by_some(evidence: Iterable[Evidence]) -> list[str]:
 
 
 def _required_of(
-    evidence: Evidence, environment: Environment, own: Mapping[str, str], shown: Sequence[str]
+    evidence: Evidence, environment: Environment, set_by_command: Mapping[str, str], shown: Sequence[str]
 ) -> Environment:
     """Return the environment as a process must show it.
 
     A process that starts ranks computes on no GPU and compiles nothing itself, where ranks do.
 
-    ``own`` is what the command set for it, which may have added to the profile's lists: to LD_PRELOAD, for example.
+    ``set_by_command`` is what the command set for it. It may have added to the profile's lists, as to LD_PRELOAD.
     """
-    added = {name: own[name] for name in own.keys() & environment.variables.keys()}
+    added = {name: set_by_command[name] for name in set_by_command.keys() & environment.variables.keys()}
     environment = replace(environment, variables={**environment.variables, **added})
     by_others = tuple({*shown}.difference(shown_by_some([evidence])))
     expected = {key: value for key, value in environment.expect.items() if not key.startswith(by_others)}
@@ -202,8 +202,8 @@ def set_by_the_command(environment: Environment, sample: Measurement, kept: Mapp
 
     envkit's own workloads have none of them. The caller's that say where things are look the same, and are left out.
     """
-    own = {} if sample.other_processes is None else _set_by_itself(sample.evidence, environment, kept)
-    return {name: value for name, value in own.items() if is_withheld(name)}
+    set_by_command = {} if sample.other_processes is None else _set_by_itself(sample.evidence, environment, kept)
+    return {name: value for name, value in set_by_command.items() if is_withheld(name)}
 
 
 def check_sample(environment: Environment, sample: Mapping[str, object], kept: Mapping[str, str]) -> list[Check]:
@@ -230,10 +230,12 @@ def _check_sample(environment: Environment, sample: SampleDocument, kept: Mappin
     evidence, others = sample["evidence"], sample.get("other_processes", [])
     of_user = "other_processes" in sample  # as the worker has it for every command of a user
     kept = _not_taken_away(kept, evidence) if of_user else kept
-    own = _set_by_itself(evidence, environment, kept) if of_user else {}
+    set_by_command = _set_by_itself(evidence, environment, kept) if of_user else {}
     everywhere = [evidence, *(process["evidence"] for process in others)]
     shown = shown_by_some(everywhere)
-    checks = _check(_required_of(evidence, environment, own, shown), evidence, kept, own, sample["stderr"])
+    checks = _check(
+        _required_of(evidence, environment, set_by_command, shown), evidence, kept, set_by_command, sample["stderr"]
+    )
     cpus = most_cpus(everywhere)
     checks += _placed(environment, evidence, cpus)
     failures: dict[tuple[str, str], list[tuple[ProcessEvidence, Check]]] = {}
@@ -300,7 +302,7 @@ def _gpu(process: ProcessDocument) -> list[object]:
 def _together(
     processes: Sequence[ProcessDocument],
     kind: Kind,
-    what: str,
+    resource: str,
     taken_by: Callable[[ProcessDocument], Sequence[object]],
 ) -> dict[str, object] | None:
     """Return two ranks, or instances, of a node that may run on the same CPU, or trained on the same GPU.
@@ -312,7 +314,7 @@ def _together(
         for unit in taken_by(process):
             other = taken.setdefault((process["node"], unit), process[kind])
             if other != process[kind]:
-                return Together(kind, other, process[kind], what, str(unit), process["node"]).to_json()
+                return Together(kind, other, process[kind], resource, str(unit), process["node"]).to_json()
     return None
 
 

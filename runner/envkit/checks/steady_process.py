@@ -136,8 +136,8 @@ def increase(looks: Sequence[Look]) -> ResourceUse:
     first = looks[0]
     processes = {pid: usage for look in looks for pid, usage in look.tree.processes.items()}
     waited_s = {pid: seconds for look in looks for pid, seconds in look.waited_s.items()}
-    whole = process_tree.Look(looks[-1].at_s, processes)
-    used = process_tree.increase(first.tree, whole, without=())
+    together = process_tree.Look(looks[-1].at_s, processes)
+    used = process_tree.increase(first.tree, together, without=())
     return {
         "seconds": used.seconds,
         "usage": used.usage._asdict(),

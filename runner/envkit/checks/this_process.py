@@ -74,8 +74,8 @@ def check(name: str) -> bool:
     except InputError as error:
         print(f"envkit: {text_of(error)}")
         return False
-    of_profile = [f"  {text(one)}" for one in details if not isinstance(one, SetBesides)]
-    print(text(verdict), *of_profile, *(text(one) for one in details if isinstance(one, SetBesides)), sep="\n")
+    of_profile = [f"  {text(detail)}" for detail in details if not isinstance(detail, SetBesides)]
+    print(text(verdict), *of_profile, *(text(detail) for detail in details if isinstance(detail, SetBesides)), sep="\n")
     return holds
 
 
@@ -164,8 +164,8 @@ def _lines(environment: Environment, process: ProcessEvidence, here: _SetHere) -
     ]
     if here.unknown:
         unverified.append(SetHere(tuple(here.unknown)))
-    own = tuple(f"{variable}={value}" for variable, value in process.own.items())
-    beside = [SetBesides(own)] if own else []
+    assignments = tuple(f"{variable}={value}" for variable, value in process.set_by_command.items())
+    beside = [SetBesides(assignments)] if assignments else []
     unmet: list[Message] = [
         Unmet(check.key, shown(check.expected), shown(check.seen)) for check in process.checks if not check.holds
     ]

@@ -26,6 +26,7 @@ from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.messages import message_of
 from envkit.worker.measure.quality_target import TargetError, parse
+from envkit.worker.request import FullTraining
 from envkit.worker.workloads import DEFAULT, WORKLOADS, get
 
 # What a run takes where no budget is given, in seconds.
@@ -164,7 +165,7 @@ def study(
     if not arguments.full:
         return made
     first = next(iter(made.own_workloads), DEFAULT)
-    return replace(made, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
+    return replace(made, full=FullTraining(arguments.epochs or get(first).epochs, arguments.until))
 
 
 def against_baseline(profiles: list[str], engine: str) -> list[Arm]:

@@ -51,7 +51,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
     default = places.local_folder() / f"{name}-{profile.TUNED}.yaml"
     tuning = tune_options.tuning(arguments, default)
-    destination.require(Path(tuning.profile))
+    destination.require(Path(tuning.settings.profile))
     trained = submitted.anywhere(arguments, replace(tuning.study, nodes=1))
     requirements.require(trained)
     workload = None if trained.user_command else trained.workload
@@ -61,7 +61,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
     sha256 = require_space(Path(tuning.space), None)
-    return replace(job, tuning=replace(tuning, study=trained, budget_s=budget_s, space_sha256=sha256))
+    search = replace(tuning.settings, budget_s=budget_s)
+    return replace(job, tuning=replace(tuning, study=trained, settings=search, space_sha256=sha256))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,7 +92,7 @@ def _show(
     outcome = _outcome(settings, folder, results)
     if outcome is None:
         return end_with(NothingConfirmed(), FAILED, as_json, {"submission": document})
-    path, best = Path(settings.tuning.profile), outcome.decision.recommended
+    path, best = Path(settings.tuning.settings.profile), outcome.decision.recommended
     of_nodes = node_tuning.records(folder)
     store = merged(of_nodes)
     tried = {entry.shipped for entry in store.entries.values()}

@@ -16,7 +16,7 @@ from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.tuning import space_file
-from envkit.tuning.study import TuningStudy
+from envkit.tuning.study import SearchSettings, TuningStudy
 from envkit.worker.workloads import WORKLOADS
 
 BUDGET_S = 1200.0
@@ -92,10 +92,12 @@ def tuning(arguments: argparse.Namespace, default: Path) -> TuningStudy:
     trained = measuring_options.study(arguments, f"tune-{space.stem}", [reference])
     return TuningStudy(
         study=replace(trained, seed=arguments.seed or 1, nodes=1),
+        settings=SearchSettings(
+            budget_s=0.0 if arguments.exhaustive else arguments.budget or BUDGET_S,
+            numerics=arguments.numerics or "same",
+            blocks=(arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0,
+            profile=str((arguments.profile or default).absolute()),
+        ),
         space=str(space.absolute()),
-        budget_s=0.0 if arguments.exhaustive else arguments.budget or BUDGET_S,
-        numerics=arguments.numerics or "same",
         space_only=arguments.space_only,
-        blocks=(arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0,
-        profile=str((arguments.profile or default).absolute()),
     )

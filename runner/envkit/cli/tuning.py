@@ -37,13 +37,13 @@ from envkit.tuning.narrow import narrow, require_candidates
 from envkit.tuning.session import Session
 from envkit.tuning.shared_trials import Peers
 from envkit.tuning.space import Space
-from envkit.tuning.study import Settings, TuningStudy, lengths
+from envkit.tuning.study import SearchSettings, TuningStudy, lengths
 
 # Writes the first event of a record.
 Begin = Callable[[Record, Job], Event]
 SHIPPED_FOLDER = places.PROFILE_FOLDER
 # Fields of a tuning's first event that must be equal if its command is given again.
-INTENT = ("settings", "space", "space_sha256", "study", "baseline", "shipped", "left_out_profiles")
+INTENT = ("settings", "trial_steps", "space", "space_sha256", "study", "baseline", "shipped", "left_out_profiles")
 
 
 def require_same_tuning(folder: Path, first: Event, fields: Event, context: ExecutionContext) -> None:
@@ -70,8 +70,8 @@ def require_early(tuning: TuningStudy, output: Path | None) -> None:
     wanted = tuning.study
     _require(tuning)
     early_checks.require(wanted, output)
-    if not tuning.blocks:  # the baseline and what is found, compared in a confirmation
-        early_checks.require_time(wanted.with_stopping(budget_s=tuning.budget_s), 2)
+    if not tuning.settings.blocks:  # the baseline and what is found, compared in a confirmation
+        early_checks.require_time(wanted.with_stopping(budget_s=tuning.settings.budget_s), 2)
 
 
 def _require(tuning: TuningStudy) -> Space:
@@ -90,7 +90,7 @@ def first_event(tuning: TuningStudy) -> tuple[Event, ExecutionContext]:
     """The fields of a record's first event, found by looking at this machine. Raises InputError."""
     space = _require(tuning)
     space_sha256 = session.require_space(Path(tuning.space), tuning.space_sha256)
-    wanted, numerics = tuning.study, tuning.numerics
+    wanted, numerics = tuning.study, tuning.settings.numerics
     options, engine = wanted.options, wanted.arms[0].engine
     trained = None if wanted.user_command else wanted.workload
     shipped_files = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
@@ -108,15 +108,15 @@ def first_event(tuning: TuningStudy) -> tuple[Event, ExecutionContext]:
         if tuning.space_only
         else shipped_profiles.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
-    require_candidates(narrowed, baseline, inspection, one_by_one=tuning.blocks > 0, alone=not shipped)
+    require_candidates(narrowed, baseline, inspection, one_by_one=tuning.settings.blocks > 0, alone=not shipped)
     data = requirements.data(wanted.data, wanted.own_workloads)
     study, steps = lengths(wanted.completed(data.location))
-    settings = Settings(tuning.budget_s, study.seed or 0, numerics, tuning.blocks, steps, tuning.profile)
     fields = {
         "schema": record.SCHEMA,
         "kit_version": __version__,
         "command": sys.argv,
-        "settings": asdict(settings),
+        "settings": asdict(tuning.settings),
+        "trial_steps": steps,
         "space": space.name,
         "space_sha256": space_sha256,
         "study": study.to_json(),
@@ -154,13 +154,14 @@ def session_of(
     resuming.require_numbers(folder, events)
     with record.reading(folder):
         study = Study.from_json(first["study"])
-        settings = Settings(**first["settings"])
+        settings = SearchSettings(**first["settings"])
         settings = replace(settings, profile=settings.profile if profile is None else str(profile))
         baseline = Environment.from_json(first["baseline"])
         inspection = of_rank(first["engines"][study.reference.engine]["inspection"], study.ranks)
         job = Job(study, {REFERENCE_PROFILE: baseline}, context)
         begin = _begin(from_json(first["data_source"]), inspection)
-        return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
+        trial_steps = int(first["trial_steps"])
+        return Session(settings, trial_steps, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
 def _begin(data_source: Message, inspection: Inspection) -> Begin:

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from msgspec import Struct
 
-from envkit.worker.sample import Epoch
+from envkit.worker.sample import Epoch, TimedSteps
 
 # A whole number stays one, so that counts are printed as such; a mean over several processes may have a fraction.
 Number = int | float
@@ -157,15 +157,11 @@ class BatchDocument(TypedDict):
     workers: int
 
 
-class TrainingDocument(TypedDict, total=False):
+class TrainingDocument(TimedSteps, total=False):
     """The JSON document of a worker that trained. It is recorded as it is, with keys that are not named here."""
 
     arm: str  # of a recorded sample
-    seconds: float
-    step_s: list[float]
     warmup_step_s: list[float]
-    losses: list[float | None]
-    digests: dict[str, str]
     usage: dict[str, float]
     evidence: dict[str, dict[str, object]]
     modes: dict[str, object] | None

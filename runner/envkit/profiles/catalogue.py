@@ -121,21 +121,21 @@ def readers(inspection: Inspection) -> frozenset[str]:
     for x86-64 bring MKL. All but ``+cpu``, ``+rocm`` and ``+xpu`` ones bring CUDA and NCCL.
     """
     fingerprint, torch = inspection["fingerprint"], inspection["packages"].get("torch")
-    parts = {"system"}
+    built_in = {"system"}
     if (fingerprint.get("libc") or "").startswith("glibc"):
-        parts.add("glibc")
+        built_in.add("glibc")
     if torch is not None:
-        parts.add("torch")
+        built_in.add("torch")
         if fingerprint.get("architecture") == "x86_64":
-            parts.add("torch-x86_64")
+            built_in.add("torch-x86_64")
         if not _BUILDS_WITHOUT_CUDA.search(torch):
-            parts.add("torch-cuda")
+            built_in.add("torch-cuda")
     packages = {name for name, version in inspection["packages"].items() if version is not None}
     return frozenset(
         name
         for name, library in LIBRARIES.items()
         if name in inspection["libraries"]
-        or library.comes_with in parts
+        or library.comes_with in built_in
         or (not library.files and not library.comes_with and not packages.isdisjoint(library.packages.values()))
     )
 
@@ -143,7 +143,7 @@ def readers(inspection: Inspection) -> frozenset[str]:
 def versions(inspection: Inspection) -> dict[str, str]:
     """Return the version of each library of which the inspection tells it."""
     libc = (inspection["fingerprint"].get("libc") or "").split()
-    known = {
+    read_versions = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,
         "python": inspection["python"].get("version"),
         **{name: file.get("version") for name, file in inspection["libraries"].items()},
@@ -153,7 +153,7 @@ def versions(inspection: Inspection) -> dict[str, str]:
             if "pypi" in library.packages and not library.comes_with
         },
     }
-    return {name: version for name, version in known.items() if version is not None}
+    return {name: version for name, version in read_versions.items() if version is not None}
 
 
 def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapping[str, str]) -> list[Problem]:
@@ -177,8 +177,8 @@ def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
 
 def of_compiler(names: Iterable[str]) -> list[str]:
     """Return those of the variables that only torch.compile's compiler reads."""
-    known = ((name, load().get(name)) for name in names)
-    return [name for name, variable in known if variable is not None and variable.read_by.keys() == {"inductor"}]
+    described = ((name, load().get(name)) for name in names)
+    return [name for name, variable in described if variable is not None and variable.read_by.keys() == {"inductor"}]
 
 
 def nearest(name: str) -> str | None:

@@ -8,19 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
+from envkit.worker.gpus import Gpus
+from envkit.worker.host import CpuFacts
 
-class Facts(TypedDict, total=False):
-    """Counts of the machine that profiles refer to (``envkit.worker.host.cpu_facts``)."""
 
-    usable_cpus: int
-    physical_cores: int
-    numa_nodes: int
-    memory_nodes: int  # where there are more of them
-    affinity_cpus: int
-    online_cpus: int
-    cpu_quota: float | None  # in CPUs; None without one
-    smt: bool
-    cpu_vendor: str | None
+class Facts(CpuFacts, total=False):
+    """Counts of a machine, or of a rank's share of it."""
+
     gpus: int  # where they were looked for
     machine_numa_nodes: int  # in the facts of a rank: those of the whole machine
 
@@ -63,18 +57,6 @@ class LibraryFile(TypedDict):
     version: str | None  # as far as its file tells
 
 
-class Accelerator(TypedDict, total=False):
-    """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
-
-    devices: list[dict[str, object]]
-    driver: str | None  # its version
-    torch_cuda: str | None  # the CUDA that torch was built for; None for CPUs alone
-    usable: int
-    problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
-    by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
-    interfaces: list[str]
-
-
 class Inspection(TypedDict, total=False):
     """The inside of an image. A key is missing where it was not asked for."""
 
@@ -83,7 +65,7 @@ class Inspection(TypedDict, total=False):
     cores_measured: str  # the day (ISO 8601) if ``physical_cores`` was measured and is not the kernel's count
     kernel_cores: int  # the kernel's count, if cores were measured and it is another one
     whole: Facts  # in the inspection of a rank: the facts of the machine, of which ``facts`` are a share
-    accelerator: Accelerator
+    accelerator: Gpus
     memory_limit: int | None  # in bytes
     groups_seen: bool  # control groups could be read
     fingerprint: Fingerprint

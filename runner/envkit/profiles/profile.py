@@ -53,8 +53,20 @@ def _to_nobody(message: Message) -> None:
 announce: Callable[[Message], None] = _to_nobody
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, kw_only=True)
+class ProfileSettings:
+    """Settings for a worker, the machines that they are for, and what the worker must then observe."""
+
+    preload: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
+    expect: dict[str, str | int | bool] = field(default_factory=dict)
+    numerics: Numerics = "same"
+    needs: dict[str, Need] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile(ProfileSettings):
     """One profile with everything it extends merged in; values still hold ``${...}``."""
 
     name: str
@@ -62,15 +74,9 @@ class Profile:
     reason: str
     source: str | None
     extends: str | None
-    preload: tuple[str, ...]
-    env: dict[str, str]
-    prefix: tuple[str, ...]
-    expect: dict[str, str | int | bool]
-    numerics: Numerics
     path: Path
     helps: str | None = None
     hurts: str | None = None
-    needs: dict[str, Need] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
     ranks: int = 1  # so many processes train together, each on its part of the CPUs, for which facts stand then
     cpu: str | None = None  # the model of the processor that it holds for, where it was tuned on such ones
 

@@ -36,7 +36,7 @@ from envkit.tuning.shared_trials import Alone, Peers
 from envkit.tuning.shipped import by_gain, gains
 from envkit.tuning.space import Space
 from envkit.tuning.space_messages import OtherSpace
-from envkit.tuning.study import Settings
+from envkit.tuning.study import SearchSettings
 from envkit.tuning.trial_store import BASELINE, TrialStore
 from envkit.tuning.trials import BaselineFailed, Trials
 
@@ -59,7 +59,8 @@ class Session:
     ``begin`` writes the first event of the confirmation's record, given that record and its job.
     """
 
-    settings: Settings
+    settings: SearchSettings
+    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the study
     job: Job
     inspection: Inspection
     record: Record
@@ -92,7 +93,7 @@ class Session:
             store=self.store,
             append=self.record.append,
             budget_s=self.settings.budget_s,
-            seed=self.settings.seed if self.turn == 0 else f"{self.settings.seed}:{self.turn}",
+            seed=study.seed or 0 if self.turn == 0 else f"{study.seed}:{self.turn}",
             blocks=self.settings.blocks,
             peers=self.peers or Alone(),
         )
@@ -133,7 +134,7 @@ class Session:
             self._warm(self._trials(view.before))
 
     def _trials(self, before: Callable[[str], None]) -> Trials:
-        job = replace(self.job, study=self.job.study.with_steps(self.settings.trial_steps))
+        job = replace(self.job, study=self.job.study.with_steps(self.trial_steps))
         return Trials(job, self.settings.numerics, self.record.append, self.events, before)
 
     def _warm(self, trials: Trials) -> WarmUp:
@@ -191,7 +192,7 @@ class Session:
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
         measured = [tried for tried in (BASELINE, number, None if is_shipped else best) if tried is not None]
         nodes = self.search.peers.nodes
-        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, study.training.steps, nodes)
+        size = confirm.size(self.events, measured, left_s, self.trial_steps, study.training.steps, nodes)
         if size.takes_s > left_s and not self.quiet:
             minutes = round(size.takes_s / 60)
             live.note(LongConfirmation(minutes, size.blocks, conclusion.busy(self.events)))

@@ -11,24 +11,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from envkit.profiles import catalogue, needs
-from envkit.profiles.profile import Numerics, Profile
+from envkit.profiles.profile import Profile, ProfileSettings
 
 Choice = dict[str, str]
 UNSET = "unset"
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Fragment:
+@dataclass(frozen=True, kw_only=True)
+class Fragment(ProfileSettings):
     """The settings of one level of a parameter."""
 
-    preload: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by variable, keys that are merged
-    prefix: tuple[str, ...] = ()
-    expect: Mapping[str, str | int | bool] = field(default_factory=dict)
-    numerics: Numerics = "same"
-    needs: needs.Needs = field(default_factory=dict)  # of host facts, with which it means anything
     ranks: int = 0  # above 0: how many processes train together
 
 

@@ -216,10 +216,15 @@ def _fragment(file: YamlFile, at: Path_, sets: object) -> Fragment:
             _check_value(file, (*where, key), f"{name}'s {key}", inner, text)
     shown = dict(LIBRARIES[name].shows for name in sets.get("preload", ()) if LIBRARIES[name].shows[0])
     return Fragment(
-        tuple(sets.get("preload", ())), env, settings,
-        tuple(file.text(*at, "prefix", index) for index in range(len(sets.get("prefix", ())))),
-        {**shown, **sets.get("expect", {})}, sets.get("numerics", "same"), sets.get("needs", {}), sets.get("ranks", 0),
-    )  # fmt: skip
+        preload=tuple(sets.get("preload", ())),
+        env=env,
+        settings=settings,
+        prefix=tuple(file.text(*at, "prefix", index) for index in range(len(sets.get("prefix", ())))),
+        expect={**shown, **sets.get("expect", {})},
+        numerics=sets.get("numerics", "same"),
+        needs=sets.get("needs", {}),
+        ranks=sets.get("ranks", 0),
+    )
 
 
 def _kind(file: YamlFile, at: Path_, name: str) -> Kind:

@@ -15,16 +15,23 @@ TRIAL_STEPS = 0.3
 
 
 @dataclass(frozen=True)
+class SearchSettings:
+    """The settings of a search, as its record has them."""
+
+    budget_s: float  # seconds of workers, on each node where several search; 0 with blocks
+    numerics: str  # same or any
+    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
+    profile: str  # the file to write
+
+
+@dataclass(frozen=True)
 class TuningStudy:
     """The space of a search, and the training of a trial. Files in it have whole names."""
 
     study: Study  # with the baseline as its only arm
+    settings: SearchSettings
     space: str  # a file
-    budget_s: float  # seconds of workers, on each node where several search; 0 with blocks
-    numerics: str  # same or any
     space_only: bool  # no shipped profile competes
-    blocks: int  # above 0: every candidate is measured so often
-    profile: str  # the file to write
     space_sha256: str | None = None  # of that file, where other machines read a copy of it
 
     def to_json(self) -> dict[str, object]:
@@ -37,18 +44,6 @@ class TuningStudy:
         if not isinstance(study, Mapping):
             raise codec.Misfit(OtherType("study"))
         return codec.parse({**document, "study": Study.from_json(study)}, TuningStudy)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a tuning, as its record has them."""
-
-    budget_s: float  # seconds of workers
-    seed: int
-    numerics: str
-    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
-    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the study
-    profile: str  # the file to write
 
 
 def lengths(study: Study) -> tuple[Study, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import cast
@@ -65,7 +65,8 @@ class Trials:
         spent = {"worker_seconds": round(outcome.seconds, 3)}
         if document is None:
             raise self._of_baseline(problem, outcome, candidate=BASELINE, **spent)
-        return self._record(kind, **spent, **(document if kind == WARM_UP else {}))
+        sample: Mapping[str, object] = document if kind == WARM_UP else {}
+        return self._record(kind, **spent, **sample)
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
         """Run a trial of a candidate and record it. Raises BaselineFailed."""

@@ -165,19 +165,20 @@ def _trained(
     from envkit.worker.measure.quality_target import parse
     from envkit.worker.measure.train import train
 
+    full = training.full
     take_sample = partial(
         train,
         training.workload,
         request.location(training.data),
         training.warmup_steps,
         training.steps,
-        training.epochs,
+        full.epochs if full else 0,
         training.options,
         training.tests,
         cpus=cpus,
         profiled=training.profiles_ranks,
         seconds=training.least_s,
-        until=parse(training.until) if training.until else None,
+        until=parse(full.until) if full and full.until else None,
     )
     if isinstance(work, Instance):
         from envkit.worker.instances import as_instance

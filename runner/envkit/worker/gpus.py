@@ -30,20 +30,17 @@ BUILT_FOR = re.compile(r"^cuda(?:: [^=\n]+)? = (?:'([0-9.]+)'|None)", re.MULTILI
 INTERFACES = Path("/sys/class/net")
 
 
-class _Driver(TypedDict):
-    torch_cuda: str | None
-    driver: str | None
-    driver_cuda: str | None
-    devices: list[dict[str, str | None]]
-
-
-class Gpus(_Driver):
+class Gpus(TypedDict, total=False):
     """The GPUs of this machine, and those that a training could use (``look``)."""
 
+    torch_cuda: str | None  # the CUDA that torch was built for; None for CPUs alone
+    driver: str | None  # its version
+    driver_cuda: str | None  # the newest CUDA that the driver is for
+    devices: list[dict[str, str | None]]
     usable: int
-    problem: dict[str, object] | None
-    by_setting: bool
-    interfaces: list[str]
+    problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
+    by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
+    interfaces: list[str]  # of the network
 
 
 def look() -> Gpus:
@@ -56,7 +53,7 @@ def look() -> Gpus:
     ``interfaces`` are the network's, from which NCCL chooses.
     """
     built_for, setting = torch_cuda(), os.environ.get(VISIBLE)
-    gpus: _Driver = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
+    gpus: Gpus = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
     silent: Message | None = None
     try:
         library = nvml.start()
@@ -78,7 +75,7 @@ def look() -> Gpus:
     }
 
 
-def why_none(gpus: _Driver, silent: Message | None) -> Message | None:
+def why_none(gpus: Gpus, silent: Message | None) -> Message | None:
     """Return why torch can use no GPU, by what is known of the ``gpus``; None if it can.
 
     ``silent`` is why the driver says nothing, if it does not.

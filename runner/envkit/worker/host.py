@@ -66,21 +66,18 @@ def _online(root: Path) -> set[int]:
     return expand_cpu_list(listed) if listed else set(range(os.cpu_count() or 1))
 
 
-class _AlwaysKnown(TypedDict):
+class CpuFacts(TypedDict, total=False):
+    """Counts of the machine that profiles refer to (``cpu_facts``)."""
+
     usable_cpus: int
     physical_cores: int
     numa_nodes: int
+    memory_nodes: int  # where there are more of them
     affinity_cpus: int
     online_cpus: int
-    cpu_quota: float | None
+    cpu_quota: float | None  # in CPUs; None without one
     smt: bool
     cpu_vendor: str | None
-
-
-class CpuFacts(_AlwaysKnown, total=False):
-    """Counts of the machine that profiles refer to (``cpu_facts``)."""
-
-    memory_nodes: int
 
 
 def cpu_facts(root: Path = Path("/")) -> CpuFacts:

@@ -51,6 +51,14 @@ class ReferenceKernel:
 
 
 @dataclass(frozen=True)
+class FullTraining:
+    """Train whole epochs, and test after each. End after the first that reached ``until``, a METRIC=NUMBER."""
+
+    epochs: int
+    until: str | None = None
+
+
+@dataclass(frozen=True)
 class Train:
     """Train a workload, and report what was measured and observed."""
 
@@ -60,8 +68,7 @@ class Train:
     warmup_steps: int = 0  # untimed steps before the timed ones
     steps: int = 0  # timed steps
     options: Options = USUAL
-    epochs: int = 0  # train so many epochs instead, and test after each
-    until: str | None = None  # with epochs: end after the first that reached this METRIC=NUMBER
+    full: FullTraining | None = None  # instead of a number of steps
     tests: bool = False  # test at the end what was learnt, after steps too
     least_s: float = 0.0  # take more steps until so many seconds have passed
     profiles_ranks: bool = True  # profile what several ranks say to each other
@@ -347,6 +354,7 @@ READERS: dict[str, Callable[[object, str], object]] = {
     "tuple[str, ...]": _texts,
     "HostFolder | str": _data,
     "Options": _options,
+    "FullTraining | None": lambda value, where: None if value is None else _made(FullTraining, value, where),
     "Train": _training,
     "UserCommand": lambda value, where: _made(UserCommand, value, where),
     "Work": _work,

@@ -55,18 +55,23 @@ class Epoch(TypedDict):
     test_s: float
 
 
-class _Training(TypedDict):
+class TimedSteps(TypedDict):
+    """The timed steps in the document of every worker that trained. A loss is None where a workload tells none."""
+
     seconds: float
     step_s: list[float]
-    warmup_step_s: list[float]
     losses: list[float | None]
+    digests: dict[str, str]  # of code, data and initial weights
+
+
+class _Training(TimedSteps):
+    warmup_step_s: list[float]
     images_per_step: int
     unit: str
     quality: dict[str, object] | None
     modes: dict[str, str | bool]
     usage: dict[str, float | None]
     peak_memory_bytes: int
-    digests: dict[str, str]
     evidence: dict[str, object]
 
 

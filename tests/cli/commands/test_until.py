@@ -48,7 +48,7 @@ def test_the_report_says_when_each_got_there_and_the_ratio(until, simulation):
     assert text.startswith("ONE RUN EACH mine: 4.02x baseline speed to accuracy=0.8, no confidence interval")
     assert "Target baseline: accuracy=0.8 after 1.0 s and 4 epochs, plus 1.0 s of tests" in text
     assert "mine: accuracy=0.8 after 0.2 s and 2 epochs, plus 0.5 s of tests" in text
-    assert all(start["training"]["until"] == "accuracy=0.8" for start in simulation.starts())
+    assert all(start["training"]["full"]["until"] == "accuracy=0.8" for start in simulation.starts())
 
 
 def test_repeated_trainings_give_an_interval(until):

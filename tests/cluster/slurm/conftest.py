@@ -21,7 +21,7 @@ from envkit.cli.measuring_options import against_baseline
 from envkit.cluster.slurm.settings import Settings
 from envkit.common.errors import InputError
 from envkit.tuning.session import SPACE_FILE
-from envkit.tuning.study import TuningStudy
+from envkit.tuning.study import SearchSettings, TuningStudy
 
 from tests.conftest import CODE_PATH, PROJECT
 from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
@@ -142,7 +142,7 @@ def submitted(folder, tmp_path, engine, shipped, written):
         (folder / SPACE_FILE).write_text(space)
         made = Study(title="tune-small", stopping=StoppingRule(budget_s, open_ended=True), data="synthetic", seed=1)
         trained = made.with_arms([Arm("baseline", "baseline", "local")]).with_lengths(WorkloadSpec(0, 3))
-        asked = TuningStudy(trained, str(folder / SPACE_FILE), budget_s, "same", False, 0, str(written))
+        asked = TuningStudy(trained, SearchSettings(budget_s, "same", 0, str(written)), str(folder / SPACE_FILE), False)
         made = settings(study=trained, tuning=asked, **replaced)
         made.write(folder)
         with record.Record.create(folder) as opened:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from envkit.cluster.slurm.script import grace_s, render
-from envkit.tuning.study import TuningStudy
+from envkit.tuning.study import SearchSettings, TuningStudy
 
 from tests.cluster.slurm.conftest import settings, study
 
 FOLDER = Path("/shared/run")
-TUNING = TuningStudy(study("mine"), "/shared/space.yaml", 300.0, "same", False, 0, "/shared/tuned.yaml")
+TUNING = TuningStudy(study("mine"), SearchSettings(300.0, "same", 0, "/shared/tuned.yaml"), "/shared/space.yaml", False)
 KINDS: dict[str, dict[str, object]] = {
     "each": {}, "joint": {"joint": True}, "fleet": {"fleet": True}, "tune": {"tuning": TUNING},
 }  # fmt: skip

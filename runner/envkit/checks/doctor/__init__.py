@@ -53,6 +53,6 @@ def preflight(environments: Sequence[tuple[Environment, Inspection]], force: boo
 
 
 def _sorted(situation: Situation, checks: Sequence[Finder]) -> list[Finding]:
-    found = [finding for check in checks if (finding := check(situation)) is not None]
-    found += [*ignored_values(situation), *of_reasons(situation)]
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+    findings = [finding for check in checks if (finding := check(situation)) is not None]
+    findings += [*ignored_values(situation), *of_reasons(situation)]
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))

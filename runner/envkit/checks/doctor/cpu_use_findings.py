@@ -119,9 +119,9 @@ def in_all_arms(findings: Sequence[tuple[str, Finding]], arms: int) -> list[Find
     return named
 
 
-def _kind(seen: Message) -> tuple[Hashable, ...]:
+def _kind(message: Message) -> tuple[Hashable, ...]:
     """Return what makes a finding the same in another process, whose number is another one."""
-    values = dict(seen.values())
+    values = dict(message.values())
     by = values.pop("by", None)
     return (*values.values(), type(by), by.values().get("variable") if isinstance(by, Message) else None)
 

@@ -15,7 +15,8 @@ from envkit.common import codec
 from envkit.messages import Message, Severity, from_json
 from envkit.profiles.environment import Environment
 from envkit.profiles.expressions import MACHINE_NODES
-from envkit.profiles.inspection import Accelerator, Facts, Fingerprint, LibraryFile
+from envkit.profiles.inspection import Facts, Fingerprint, LibraryFile
+from envkit.worker.gpus import Gpus
 from envkit.worker.measure.machine_load import Load
 
 # stop makes a measurement worthless, warn costs speed or certainty, note is worth knowing
@@ -72,7 +73,7 @@ class Situation:
     evidence: Evidence | None = None  # a worker's, or a part of it that was seen from outside
     load: Load | None = None  # what the rest of the machine did meanwhile
     libraries: Mapping[str, LibraryFile] = field(default_factory=dict)
-    accelerator: Accelerator = field(default_factory=Accelerator)  # of GPUs, where a probe looked for them
+    accelerator: Gpus = field(default_factory=Gpus)  # of GPUs, where a probe looked for them
     symptoms: Symptoms | None = None  # of a training while it took its steps
     cores_measured: bool = False  # then ``facts`` count the measured cores, and not the kernel's
     kernel_cores: int | None = None  # the kernel's count, if cores were measured and it is another one

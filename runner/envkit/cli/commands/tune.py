@@ -88,7 +88,7 @@ def _tuning(arguments: argparse.Namespace) -> TuningStudy:
     """Return the tuning that the command line asks for. Raise InputError if its profile can't be written."""
     tuning = tune_options.tuning(arguments, _default_path())
     if not arguments.exhaustive:
-        destination.require(Path(tuning.profile))
+        destination.require(Path(tuning.settings.profile))
     return tuning
 
 
@@ -103,7 +103,7 @@ def _resume(arguments: argparse.Namespace) -> int:
     else:
         tuning, fields, context = _intent(arguments)
         require_same_tuning(folder, first, fields, context)
-        written = Path(tuning.profile)
+        written = Path(tuning.settings.profile)
     with Record.reopen(folder) as opened:
         events = record.read(folder, "tune")
         measuring.require_unchanged(folder, first, events)

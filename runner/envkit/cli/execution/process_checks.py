@@ -97,7 +97,9 @@ def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
 
 
 def _variables_of_command(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
-    names = dict.fromkeys(f"{name}={value}" for observed in judged_processes for name, value in observed.own.items())
+    names = dict.fromkeys(
+        f"{name}={value}" for observed in judged_processes for name, value in observed.set_by_command.items()
+    )
     return [OwnVariables(tuple(names))] if names else []
 
 

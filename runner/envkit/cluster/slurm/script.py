@@ -81,7 +81,7 @@ def _what(settings: Settings) -> str:
     """Return what is measured, for people who read the script: ``baseline, mine on cnn, 6 blocks``."""
     study = settings.study
     if settings.tuning:
-        return f"{study.workload or 'a command'}, {settings.tuning.budget_s:g} s"
+        return f"{study.workload or 'a command'}, {settings.tuning.settings.budget_s:g} s"
     profiles = settings.profiles or dict.fromkeys(arm.profile for arm in study.arms)
     length = f"{study.stopping.blocks} blocks" if study.stopping.blocks else f"{study.stopping.budget_s:g} s"
     how_long = f"{study.epochs} epochs" if study.epochs else length

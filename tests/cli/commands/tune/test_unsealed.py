@@ -89,7 +89,7 @@ def test_the_same_command_given_again_goes_on(interrupted, cli, arguments, local
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--seed", 2), "settings.seed was 1 and is now 2; study.seed was 1 and is now 2"),
+        (("--seed", 2), "study.seed was 1 and is now 2"),
         (("--numerics", "any"), "settings.numerics was same and is now any"),
         (("--budget", "200s"), "settings.budget_s was 100.0 and is now 200.0"),
         (("--space-only",), "shipped was "),
