@@ -133,7 +133,7 @@ fleet-diff: dev  ## does `fleet diff` name the nodes that became slower, and how
 first-run: dev  ## the README's first command on a fresh clone, alone and beside a neighbour (10 minutes; writes docs/results/first-run.md)
 	@$(VENV)/bin/python -m benchmarks.first_run $(ARGS)
 
-same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/results/same.md)
+same: dev  ## the baseline against itself, ten minutes more of it (ARGS="--for 1h"; adds to docs/results/same.jsonl, writes same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
 mutants: dev  ## which of 100 small mutants do the quick tests kill? (an hour; writes docs/results/mutants.md)
