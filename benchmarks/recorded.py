@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,23 @@ def raw_samples(folder: Path) -> RawSamples:
         )
 
 
+def write_samples(path: Path, *folders: Path) -> None:
+    """Write the raw samples of runs as JSON lines: of each run the facts, and then a line for each sample."""
+    lines: list[dict[str, object]] = []
+    for folder in folders:
+        raw, run = raw_samples(folder), read(folder)
+        facts = {name: getattr(raw, name) for name in ("began", "cpu", "usable_cpus", "kernel", "steps")}
+        lines.append({"run": run.study.title, **facts})
+        disturbed = disturbed_arms(run.samples())
+        for arm in run.study.arms:
+            for sample, steps in zip(run.samples(arm), run.timed_steps(arm), strict=True):
+                seconds = float(f"{statistics.fmean(steps):.{DIGITS}g}")
+                marks = arm.name in disturbed.get(sample.block, ())
+                lines.append({"arm": arm.name, "block": sample.block, "seconds": seconds, "disturbed": marks})
+    atomic.write(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+    print(f"written: {path}")
+
+
 def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], option: str) -> None:
     """Raise InputError where a run was begun with other settings; each is what it was before and what it is now.
 
@@ -137,9 +155,15 @@ def shown(name: str, alternative: str) -> str:
     )
 
 
-def write(path: Path, page_parts: Sequence[str], picture: Picture, result: Result, alternative: str) -> None:
-    """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
+def write(
+    path: Path, page_parts: Sequence[str], picture: Picture, result: Result, alternative: str, folder: Path
+) -> None:
+    """The page, and beside it the picture in each theme and the raw samples of the run in ``folder``.
+
+    ``alternative`` is read out instead of the picture.
+    """
     page.write(path, page_parts)
+    write_samples(path.with_suffix(".jsonl"), folder)
     draw(path.with_suffix(""), picture, result, alternative)
 
 
