@@ -21,7 +21,7 @@ from envkit.profiles.environment import Environment
 
 from benchmarks import page, same_page, script
 from benchmarks.errors import ScriptError
-from benchmarks.recorded import raw_samples
+from benchmarks.recorded import RawSamples, raw_samples
 from benchmarks.results import FOLDER
 from benchmarks.short_runs import Session
 
@@ -104,9 +104,16 @@ def _add(folder: Path, commit: str, results: Path) -> None:
     if any(other != settings[0] for other in settings):
         raise ScriptError(f"{folder}: does not measure the baseline against itself")
     if raw.blocks and all(session.began != raw.began for session in read(results)):
-        session = Session(raw.began, commit, raw.cpu, raw.usable_cpus, raw.kernel, raw.steps, raw.blocks, raw.disturbed)
+        session = session_of(raw, commit)
         append(results, session)
         print(f"added: {session.arms} arms, {len(session.blocks)} blocks, {folder}", flush=True)
+
+
+def session_of(raw: RawSamples, commit: str) -> Session:
+    """Return the line of a run that was measured with ``commit``."""
+    return Session(
+        raw.began, commit, raw.cpu, raw.usable_cpus, raw.kernel, raw.arms, raw.steps, raw.blocks, raw.disturbed
+    )
 
 
 def read(path: Path) -> list[Session]:

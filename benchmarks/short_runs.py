@@ -25,13 +25,14 @@ class Session:
     cpu: str
     usable_cpus: int
     kernel: str
+    names: list[str]  # of the arms; the baseline is the first
     steps: int  # timed ones of a sample
-    blocks: list[list[float]]  # seconds of a step, the mean of a sample; the baseline is the first of each block
+    blocks: list[list[float]]  # seconds of a step, the mean of a sample, for each arm
     disturbed: list[list[int]]  # of each block, the numbers of the arms that were disturbed from outside
 
     @property
     def arms(self) -> int:
-        return len(self.blocks[0])
+        return len(self.names)
 
     @property
     def host(self) -> str:

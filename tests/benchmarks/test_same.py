@@ -14,7 +14,8 @@ from benchmarks.errors import ScriptError
 from benchmarks.short_runs import Session
 from tests.benchmarks.conftest import refusal
 
-HERE = Session(1.0, "0123abcd", "CPU A", 2, "6.1", 12, [[0.05, 0.0505], [0.0502, 0.05]] * 8, [[], [1]] * 8)
+NAMES = ["baseline", "copy-1"]
+HERE = Session(1.0, "0123abcd", "CPU A", 2, "6.1", NAMES, 12, [[0.05, 0.0505], [0.0502, 0.05]] * 8, [[], [1]] * 8)
 
 
 @pytest.fixture
@@ -110,7 +111,9 @@ def test_a_damaged_line_amid_others_is_refused_with_its_number(results_file, dam
         same.read(results_file)
 
 
-@pytest.mark.parametrize("change", [{"blocks": []}, {"blocks": [[0.1, 0.0]] * 16}, {"disturbed": []}])
+@pytest.mark.parametrize(
+    "change", [{"blocks": []}, {"names": ["baseline"]}, {"blocks": [[0.1, 0.0]] * 16}, {"disturbed": []}]
+)
 def test_blocks_that_do_not_fit_are_refused(change):
     with pytest.raises(ValueError, match="block"):
         Session.from_json(replace(HERE, **change).to_json())
@@ -129,7 +132,7 @@ def test_with_many_arms_one_wrong_comparison_makes_a_run_wrong():
     blocks = [[0.05 + 0.001 * (number % 2), *[0.0505] * 5, 0.08 + 0.0001 * number] for number in range(8)]
     speedups = short_runs.judge(blocks)
     assert [speedup.verdict == Verdict.SLOWER for speedup in speedups] == [False] * 5 + [True]
-    counts = short_runs.count([replace(HERE, blocks=blocks * 2, disturbed=[[]] * 16)], 8)
+    counts = short_runs.count([replace(HERE, names=["a"] * 7, blocks=blocks * 2, disturbed=[[]] * 16)], 8)
     assert (counts.runs, counts.claimed, counts.covered) == (2, 2, 0)
 
 
