@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes same sessions book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -133,8 +133,11 @@ fleet-diff: dev  ## does `fleet diff` name the nodes that became slower, and how
 first-run: dev  ## the README's first command on a fresh clone, alone and beside a neighbour (10 minutes; writes docs/results/first-run.md)
 	@$(VENV)/bin/python -m benchmarks.first_run $(ARGS)
 
-same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/results/same.md)
+same: dev  ## the baseline against itself, ten minutes more of it (ARGS="--for 1h"; adds to docs/results/same.jsonl, writes same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
+
+sessions: dev  ## one small matrix again: how much do speedups differ between days and hosts? (4 minutes; adds to docs/results/sessions.jsonl, writes sessions.md)
+	@$(VENV)/bin/python -m benchmarks.sessions $(ARGS)
 
 mutants: dev  ## which of 100 small mutants do the quick tests kill? (an hour; writes docs/results/mutants.md)
 	@$(VENV)/bin/python -m benchmarks.mutants $(ARGS)

@@ -40,6 +40,7 @@ def main() -> int:
     page.write(
         arguments.page, [page.heading("What of a profile makes it faster?", QUESTION, every, where), *page_parts]
     )
+    recorded.write_samples(arguments.page.with_suffix(".jsonl"), *runs)
     for name, result in drawn.items():
         picture = arguments.page.with_name(f"{arguments.page.stem}-{name}")
         recorded.draw(picture, pictures.FOREST, result, PICTURE.format(name))

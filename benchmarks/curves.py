@@ -45,7 +45,7 @@ def main() -> int:
         raise ScriptError(f"{folder}: has no learning curves; give the folder of a run with --full, or none")
     with record.reading(folder):
         page_parts = _page(events, result, arguments.page)
-    recorded.write(arguments.page, page_parts, pictures.LEARNING_CURVES, result, PICTURE)
+    recorded.write(arguments.page, page_parts, pictures.LEARNING_CURVES, result, PICTURE, folder)
     return 0
 
 

@@ -24,7 +24,7 @@ def main() -> int:
     events, result = recorded.ended(folder, pictures.FOREST)
     with record.reading(folder):
         page_parts = _page(events, result)
-    recorded.write(arguments.page, page_parts, pictures.FOREST, result, PICTURE)
+    recorded.write(arguments.page, page_parts, pictures.FOREST, result, PICTURE, folder)
     return 0
 
 

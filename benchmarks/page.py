@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,22 @@ def heading(title: str, question: str, measured: Sequence[Line], where: str, typ
     """
     days = sorted({time.strftime("%Y-%m-%d", time.localtime(line["time"])) for line in measured})
     date = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    return f"# {title}\n\n{question}\n\n- measured: {date}\n- machine: {where}\n- command: `{typed or command()}`"
+    return (
+        f"# {title}\n\n{question}\n\n- measured: {date}\n- machine: {where}\n- command: `{typed or command()}`\n"
+        f"- page written at commit: `{commit()}`"
+    )
+
+
+def commit() -> str:
+    """Return the short hash of this checkout's commit, with ``+`` where files differ from it; "unknown" without git."""
+    try:
+        head, changes = (
+            subprocess.run(["git", *words], cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip()
+            for words in (["rev-parse", "--short=8", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if changes else "")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int | None = None) -> str:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import html
+import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from envkit.analysis.engine_facts import cpu_name
+from envkit.analysis.noise import disturbed_arms
 from envkit.analysis.result import Result, conclude
 from envkit.bench import record
 from envkit.bench.decide import ENDED
 from envkit.bench.record import Event
-from envkit.bench.run import Run
+from envkit.bench.run import Run, read
 from envkit.cli import measuring
 from envkit.common import atomic
 from envkit.common.folders import quoted
@@ -25,6 +30,9 @@ from envkit.worker.workloads import GENERATED
 
 from benchmarks import page
 from benchmarks.errors import ScriptError
+
+# Significant digits of a time in raw samples.
+DIGITS = 5
 
 
 def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
@@ -60,6 +68,66 @@ def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Re
     return events, result
 
 
+@dataclass(frozen=True)
+class RawSamples:
+    """The times of a run's blocks that have a sample of every arm, and where they were measured."""
+
+    began: float  # seconds since 1970
+    cpu: str
+    usable_cpus: int
+    kernel: str
+    arms: list[str]  # the reference first
+    environments: dict[str, dict[str, object]]  # by arm
+    steps: int  # timed ones of a sample
+    blocks: list[list[float]]  # seconds of a step, the mean of a sample, for each arm
+    disturbed: list[list[int]]  # of each block, the numbers of the arms that were disturbed from outside
+
+
+def raw_samples(folder: Path) -> RawSamples:
+    """Return the samples of a run, ended or not, with DIGITS significant digits. Raise InputError for no record."""
+    run = read(folder)
+    with record.reading(folder):
+        study, begin = run.study, run.beginning
+        inspection = run.inspection(study.reference)
+        names = [arm.name for arm in study.arms]
+        timed: dict[int, dict[str, float]] = {}
+        lengths = set()
+        for arm in study.arms:
+            for sample, steps in zip(run.samples(arm), run.timed_steps(arm), strict=True):
+                timed.setdefault(sample.block, {})[arm.name] = float(f"{statistics.fmean(steps):.{DIGITS}g}")
+                lengths.add(len(steps))
+        complete = sorted(block for block, times in timed.items() if len(times) == len(names))
+        disturbed = disturbed_arms(run.samples())
+        return RawSamples(
+            began=begin.time,
+            cpu=cpu_name(inspection["fingerprint"]),
+            usable_cpus=inspection["facts"]["usable_cpus"],
+            kernel=str(inspection["fingerprint"]["kernel"]),
+            arms=names,
+            environments=begin.environments,
+            steps=max(lengths, default=0),
+            blocks=[[timed[block][name] for name in names] for block in complete],
+            disturbed=[[names.index(name) for name in names if name in disturbed.get(block, ())] for block in complete],
+        )
+
+
+def write_samples(path: Path, *folders: Path) -> None:
+    """Write the raw samples of runs as JSON lines: of each run the facts, and then a line for each sample."""
+    lines: list[dict[str, object]] = []
+    for folder in folders:
+        raw, run = raw_samples(folder), read(folder)
+        facts = {name: getattr(raw, name) for name in ("began", "cpu", "usable_cpus", "kernel", "steps")}
+        lines.append({"run": run.study.title, **facts})
+        disturbed = disturbed_arms(run.samples())
+        for arm in run.study.arms:
+            for sample, steps in zip(run.samples(arm), run.timed_steps(arm), strict=True):
+                seconds = float(f"{statistics.fmean(steps):.{DIGITS}g}")
+                marks = arm.name in disturbed.get(sample.block, ())
+                lines.append({"arm": arm.name, "block": sample.block, "seconds": seconds, "disturbed": marks})
+    atomic.write(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+    print(f"written: {path}")
+
+
 def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], option: str) -> None:
     """Raise InputError where a run was begun with other settings; each is what it was before and what it is now.
 
@@ -87,9 +155,15 @@ def shown(name: str, alternative: str) -> str:
     )
 
 
-def write(path: Path, page_parts: Sequence[str], picture: Picture, result: Result, alternative: str) -> None:
-    """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
+def write(
+    path: Path, page_parts: Sequence[str], picture: Picture, result: Result, alternative: str, folder: Path
+) -> None:
+    """The page, and beside it the picture in each theme and the raw samples of the run in ``folder``.
+
+    ``alternative`` is read out instead of the picture.
+    """
     page.write(path, page_parts)
+    write_samples(path.with_suffix(".jsonl"), folder)
     draw(path.with_suffix(""), picture, result, alternative)
 
 

@@ -1,152 +1,145 @@
-"""The baseline against itself, again and again: whoever finds a difference there is wrong; this counts how often.
+"""The baseline against itself, in pieces: whoever finds a difference there is wrong; this counts how often.
 
-Each run is one ``envkit plan`` on the real workload, with fresh processes, and stops by the same rules as any run.
+Each call measures some more blocks with ``envkit bench``: the baseline beside copies of itself, in fresh processes. It
+adds their times to one file that only grows, and the page is made from that file alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import statistics
+import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from envkit.analysis.result import conclude
 from envkit.bench import record
-from envkit.bench.run import read
-from envkit.cli.arguments import count, duration
-from envkit.stats.verdict import Verdict
+from envkit.cli.arguments import counts, duration
+from envkit.common.errors import MISFITS
+from envkit.engines.base import PROJECT
+from envkit.profiles.environment import Environment
 
-from benchmarks import page, script
-from benchmarks.results import Line, Results
+from benchmarks import page, same_page, script
+from benchmarks.errors import ScriptError
+from benchmarks.recorded import RawSamples, raw_samples
+from benchmarks.results import FOLDER
+from benchmarks.short_runs import Session
 
-RUNS, BUDGET_S = 20, 240.0
+TIME_S, ARMS = 600.0, (2, 7)
+# No interval becomes so narrow, so a run measures until its time is used up.
+NEVER_PRECISE = "0.0001"
+COPY = """name: {name}
+title: Nothing set
+why:
+  reason: A copy of the baseline that is measured beside it, so every difference between the two is noise.
+  source: https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html
+"""
 
 
 def main() -> int:
-    parser = script.parser("same", __doc__)
-    parser.add_argument("--runs", metavar="N", type=count, default=RUNS, help=f"(default: {RUNS})")
-    parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET_S,
-                        help=f"of each run (default: {BUDGET_S:g}s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: by the pace)")
+    data = page.PAGES / "same.jsonl"
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.same", description=__doc__)
+    parser.add_argument("--for", dest="time", metavar="TIME", type=duration, default=TIME_S,
+                        help=f"how long to measure, shared by the numbers of arms (default: {TIME_S:g}s)")  # fmt: skip
+    parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
+                        help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
+    parser.add_argument("--add", metavar="DIR", type=Path, nargs="*",
+                        help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
+    parser.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
+    parser.add_argument("--results", metavar="FILE", type=Path, default=data,
+                        help=f"all runs; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
+    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "same",
+                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
+    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
     parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
     arguments = parser.parse_args()
-    settings = {"machine": page.machine(), "budget_s": arguments.budget, "steps": arguments.steps}
-    results = Results(arguments.results, settings)
-    for run in range(arguments.runs):
-        if not results.of("run", run=run):
-            begin = time.monotonic()
-            calibration = _calibrate(_folder(arguments.results, run), arguments)
-            results.append("run", run=run, duration_s=round(time.monotonic() - begin, 1), **calibration)
-            print(f"{run + 1}/{arguments.runs}  {_told(results.lines[-1])}", flush=True)
-    page.write(arguments.page, _page(results.of("run")[: arguments.runs], results))
+    if arguments.add and not arguments.commit:
+        raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
+    _collect(arguments.records, arguments.results)  # of a call that was killed
+    if arguments.add is None:
+        _measure(arguments)
+    for folder in arguments.add or ():
+        _add(folder, arguments.commit, arguments.results)
+    page.write(arguments.page, same_page.parts(read(arguments.results)))
     return 0
 
 
-def _folder(results: Path, run: int) -> Path:
-    return results.with_suffix("") / f"{run:02}"
-
-
-def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
-    """One run, or the rest of one that was interrupted; its record is in ``folder``."""
-    if record.is_begun(folder):
-        options = ["--resume", str(folder)]
-    else:
-        options = ["--budget", f"{arguments.budget:g}s", "--output", str(folder)]
+def _measure(arguments: argparse.Namespace) -> None:
+    """Measure one run for each number of arms. What an interrupted run has measured is added, too."""
+    commit = page.commit()
+    for arms in arguments.arms:
+        folder = arguments.records / f"{time.strftime('%Y%m%d-%H%M%S')}-{arms}-arms-{commit}"
+        copies = list(_copies(arguments.records / "profiles", arms - 1))
+        options = ["--budget", f"{arguments.time / len(arguments.arms):g}s", "--half-width", NEVER_PRECISE]
         options += script.option_words(arguments, "steps", "python", "data")
-    document = script.runner("plan", *options, purpose=str(folder))
-    comparison = document["comparisons"][0]
-    interval = comparison["speedup"] or dict.fromkeys(("ratio", "low", "high", "blocks"))
-    return {
-        "verdict": comparison["verdict"],
-        **{name: interval[name] for name in ("ratio", "low", "high", "blocks")},
-        "blocks_with_interference": len(document.get("interference") or {}),
-        "ended": document["ended"],
-    }
+        try:
+            script.runner("bench", *copies, *options, "--output", folder, purpose=str(folder))
+        finally:
+            _collect(arguments.records, arguments.results)
 
 
-def _told(line: Line) -> str:
-    interval = "no interval" if line["ratio"] is None else page.interval(line)
-    return f"{line['verdict']}: {interval}, {line['duration_s']:.0f} s"
+def _copies(folder: Path, number: int) -> Iterator[Path]:
+    """Write so many profiles that set nothing, each of another name: a run has one arm for each name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for copy in range(1, number + 1):
+        path = folder / f"copy-{copy}.yaml"
+        path.write_text(COPY.format(name=path.stem))
+        yield path
 
 
-def _half_width(line: Line) -> float:
-    return float((line["high"] - line["low"]) / 2 / line["ratio"])
+def _collect(records: Path, results: Path) -> None:
+    """Add all runs in ``records`` that are not there yet; a folder's name ends in the commit."""
+    for folder in sorted(records.glob("*-arms-*")):
+        if record.is_begun(folder):
+            _add(folder, folder.name.rpartition("-")[2], results)
 
 
-def _page(runs: Sequence[Line], results: Results) -> list[str]:
-    settings = results.lines[0]
-    header = ("run", "verdict", "speedup", "95% interval", "half-width", "blocks", "with interference")
-    rows = []
-    for line in runs:
-        figures = ["-"] * 4
-        if line["ratio"] is not None:
-            interval = f"{line['low']:.3f} to {line['high']:.3f}"
-            figures = [f"{line['ratio']:.3f}", interval, f"±{_half_width(line):.1%}", str(line["blocks"])]
-        rows.append([str(line["run"] + 1), line["verdict"], *figures, str(line["blocks_with_interference"])])
-    return [
-        page.heading("The baseline against itself", QUESTION, runs, settings["machine"]),
-        HOW.format(budget=settings["budget_s"], steps=f" --steps {steps}" if (steps := settings["steps"]) else ""),
-        "## What came out",
-        "\n".join(f"- {name}: {value}" for name, value in _counts(runs)),
-        _floor([_folder(results.path, line["run"]) for line in runs], settings["budget_s"]),
-        page.table(header, rows, numbers_from=2),
-    ]
+def _add(folder: Path, commit: str, results: Path) -> None:
+    """Add the blocks of a run, unless they are there or it has none. Raise ScriptError where its arms differ."""
+    raw = raw_samples(folder)
+    environments = [Environment.from_json(document).to_json() for document in raw.environments.values()]
+    settings = [{**environment, "profile": "", "title": ""} for environment in environments]
+    if any(other != settings[0] for other in settings):
+        raise ScriptError(f"{folder}: does not measure the baseline against itself")
+    if raw.blocks and all(session.began != raw.began for session in read(results)):
+        session = session_of(raw, commit)
+        append(results, session)
+        print(f"added: {session.arms} arms, {len(session.blocks)} blocks, {folder}", flush=True)
 
 
-QUESTION = """Both sides of the comparison are the same: the baseline. A verdict "faster" or "slower" is then wrong, and
-should come at most 5% of the time. How often does it, on the real workload, on this machine?"""
-HOW = """## How
-
-Each run is `envkit plan --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
-random order, with the same looks and the same interval as every `envkit bench`."""
-
-
-def _floor(folders: Sequence[Path], budget_s: float) -> str:
-    """How wide an interval is by the noise and the cost of the blocks of these records, if nothing else takes time."""
-    results = [conclude(read(folder)) for folder in folders if record.is_begun(folder)]
-    deviations = [result.comparisons[0].deviation for result in results if result.comparisons[0].deviation]
-    if not deviations:
-        return ""
-    deviation, block_s = (
-        statistics.median(deviations),
-        statistics.median(result.seconds_per_block for result in results),
+def session_of(raw: RawSamples, commit: str) -> Session:
+    """Return the line of a run that was measured with ``commit``."""
+    return Session(
+        raw.began, commit, raw.cpu, raw.usable_cpus, raw.kernel, raw.arms, raw.steps, raw.blocks, raw.disturbed
     )
-    fit = budget_s / block_s
-    steps = statistics.median(result.measured[0].step_s for result in results)
-    return FLOOR.format(
-        steps=1000 * steps, deviation=deviation, block=block_s, budget=budget_s, fit=fit,
-        floor=1.96 * deviation / math.sqrt(fit),
-    )  # fmt: skip
 
 
-FLOOR = """The host: a step of the baseline took {steps:.0f} ms (median of the runs).
+def read(path: Path) -> list[Session]:
+    """Return the sessions of a file, none if it does not exist. A last line that is not complete is left out.
 
-The floor: a block's log ratio has a standard deviation of {deviation:.1%} and a block takes {block:.1f} s (medians), so
-{budget:g} s have room for {fit:.0f} if nothing else takes time. The interval of their mean (1.96 standard errors, for
-normal noise) is then ±{floor:.1%}. [statistics.md](../statistics.md#design-decisions) says where that deviation comes
-from, and why longer samples don't help."""
+    Raise ScriptError for another line that is none.
+    """
+    sessions: list[Session] = []
+    content = path.read_bytes() if path.exists() else b""
+    for number, line in enumerate(content.rpartition(b"\n")[0].splitlines(), start=1):
+        try:
+            sessions.append(Session.from_json(json.loads(line)))
+        except MISFITS as error:
+            raise ScriptError(f"{path}: line {number} is not a run of benchmarks.same: {error}") from error
+    return sessions
 
 
-def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:
-    known_runs = [line for line in runs if line["ratio"] is not None]
-    mistakes = sum(line["verdict"] in (Verdict.FASTER, Verdict.SLOWER) for line in runs)
-    counts = [("wrong verdicts (95% interval by Clopper and Pearson 1934)", page.share(mistakes, len(runs)))]
-    if known_runs:
-        covered = sum(line["low"] <= 1 <= line["high"] for line in known_runs)
-        excluded = sum(line["verdict"].startswith("no difference larger") for line in known_runs)
-        widths = [_half_width(line) for line in known_runs]
-        counts += [
-            ("intervals that hold 1", page.share(covered, len(known_runs))),
-            ("a difference larger than the margin excluded", f"{excluded} of {len(runs)}"),
-            ("median half-width of the interval", f"±{statistics.median(widths):.1%}"),
-        ]
-    if len(known_runs) < len(runs):
-        counts.append(("runs too short for an interval", f"{len(runs) - len(known_runs)} of {len(runs)}"))
-    return counts
+def append(path: Path, session: Session) -> None:
+    """Write one more line. Half a line that a kill has left behind is removed; complete ones are never touched."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        file.seek(0)
+        content = file.read()
+        if (complete := content.rfind(b"\n") + 1) < len(content):
+            file.truncate(complete)
+        file.write(json.dumps(session.to_json(), separators=(",", ":")).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from xml.etree import ElementTree
 
 import pytest
@@ -39,6 +40,11 @@ def test_the_page_has_the_ranking_the_profiles_and_what_was_left_out(folder, ben
     assert "| slower |" in ranking[-1]
     assert "The run: `envkit matrix --steps 3`" in text
     assert "- left out: smt: needs two | threads" in text
+    facts, *samples = map(json.loads, page_file.with_suffix(".jsonl").read_text().splitlines())
+    assert facts["usable_cpus"] >= 1
+    assert len(samples) == 12 * 5  # 12 blocks of five arms
+    assert samples[0].keys() == {"arm", "block", "seconds", "disturbed"}
+    assert [(sample["arm"], sample["block"]) for sample in samples[:2]] == [("baseline", 0), ("baseline", 1)]
     about = text.split("## What they are")[1]
     assert "| tcmalloc | A test | Many threads with small blocks" in about
     assert "- Use: envkit exec " in text

@@ -1,85 +1,152 @@
-"""The baseline against itself: runs of the command with simulated workers, and how their verdicts are counted."""
+"""The baseline against itself: runs of the command with simulated workers, its file that only grows, and its page."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from envkit.bench.record import FILE_NAME
+from envkit.stats.verdict import Verdict
 
-from benchmarks import page, same
-from benchmarks.results import Results
+from benchmarks import same, same_page, script, short_runs
+from benchmarks.errors import ScriptError
+from benchmarks.short_runs import Session
 from tests.benchmarks.conftest import refusal
 
-
-@pytest.fixture
-def run(benchmark_script, simulation, instant, in_process, files):
-    fixed = (*files, "--python", simulation.python, "--budget", "20s", "--data", "synthetic")
-    return lambda steps=3, runs=1: benchmark_script(same, *fixed, "--steps", steps, "--runs", runs)
+NAMES = ["baseline", "copy-1"]
+HERE = Session(1.0, "0123abcd", "CPU A", 2, "6.1", NAMES, 12, [[0.05, 0.0505], [0.0502, 0.05]] * 8, [[], [1]] * 8)
 
 
 @pytest.fixture
-def first_record(results_file):
-    """The record of the first run."""
-    return results_file.with_suffix("") / "00" / FILE_NAME
+def records(tmp_path):
+    return tmp_path / "records"
 
 
-def test_runs_calibrate_and_keeps_its_record(run, first_record, page_file):
-    result = run()
+@pytest.fixture
+def run(benchmark_script, simulation, instant, in_process, files, records):
+    fixed = (*files, "--records", records, "--python", simulation.python, "--data", "synthetic", "--steps", 3)
+    return lambda *options: benchmark_script(same, *fixed, "--for", "40s", *options)
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_both_numbers_of_arms_are_measured_and_a_second_call_adds_to_the_file(run, results_file, page_file):
+    result = run("--arms", "2,3")
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("1/1  ")
-    assert first_record.exists()
-    text = page_file.read_text()
-    assert "of 1 (" in text
-    assert "The floor: a block's log ratio has a standard deviation of " in text
+    first = results_file.read_bytes()
+    two, three = lines(results_file)
+    assert {len(block) for block in two["blocks"]} == {2}
+    assert {len(block) for block in three["blocks"]} == {3}
+    assert min(len(each["blocks"]) for each in (two, three)) >= 3
+    assert two["steps"] == 3
+    assert "## All that was measured" in page_file.read_text()
+    assert run("--arms", "2").returncode == 0
+    assert results_file.read_bytes().startswith(first)
+    assert len(lines(results_file)) == 3
 
 
 def test_a_run_that_fails_ends_it_with_one_line(run, simulation):
     simulation.worker("baseline", does="exit", status=3)
-    assert "envkit plan ended with exit status 1" in refusal(run())
+    assert "envkit bench ended with exit status 1" in refusal(run())
 
 
-def measured(path, *verdicts: tuple[str, float | None, float | None]) -> None:
-    """Write a file of results with these verdicts and the ends of their intervals."""
-    results = Results(path, {"machine": page.machine(), "budget_s": 20.0, "steps": 3})
-    for number, (verdict, low, high) in enumerate(verdicts):
-        results.append(
-            "run", run=number, duration_s=1.0, verdict=verdict, blocks_with_interference=2, ended="budget used up",
-            low=low, high=high, ratio=1.0 if low else None, blocks=9 if low else None,
-        )  # fmt: skip
+def test_blocks_of_an_interrupted_run_are_kept_and_the_next_call_goes_on(run, results_file, records, monkeypatch):
+    def interrupted(*words, **options):
+        document = measure(*words, **options)
+        (path,) = records.glob(f"*-arms-*/{FILE_NAME}")
+        events = path.read_text().splitlines(keepends=True)
+        samples = [number for number, line in enumerate(events) if '"sample"' in line]
+        path.write_text("".join(events[: samples[4] + 1]))  # the third block has one of two samples
+        assert document
+        raise KeyboardInterrupt
+
+    measure = script.runner
+    monkeypatch.setattr(script, "runner", interrupted)
+    result = run("--arms", "2")
+    assert (result.returncode, result.stderr) == (130, "same: interrupted; the same command goes on\n")
+    assert [len(line["blocks"]) for line in lines(results_file)] == [2]
+    monkeypatch.setattr(script, "runner", measure)
+    assert run("--arms", "3").returncode == 0
+    assert [len(line["blocks"][0]) for line in lines(results_file)] == [2, 3]
 
 
-def test_verdicts_and_intervals_are_counted(run, results_file, page_file):
-    verdicts = [
-        ("faster", 1.01, 1.05), ("slower", 0.95, 0.99), ("no difference found", 0.9, 1.1),
-        ("no difference larger than 2%", 0.99, 1.01), ("too few samples", None, None),
-    ]  # fmt: skip
-    measured(results_file, *verdicts)
-    assert run(runs=5).stdout == f"written: {page_file}\n"  # nothing was left to measure
-    text = page_file.read_text()
-    for said in (
-        "Clopper and Pearson 1934): 2 of 5 (5% to 85%)",
-        "intervals that hold 1: 2 of 4 (7% to 93%)",
-        "larger than the margin excluded: 1 of 5",
-        "median half-width of the interval: ±2.0%",
-        "too short for an interval: 1 of 5",
-        "| 1 | faster | 1.000 | 1.010 to 1.050 | ±2.0% | 9 | 2 |",
-        "| 5 | too few samples | - | - | - | - | 2 |",
-    ):
-        assert said in text
-
-
-def test_results_of_other_settings_are_refused(run, results_file):
-    measured(results_file)
-    assert "was measured with steps 3, and now it is 4" in refusal(run(steps=4))
-
-
-def test_a_run_that_was_interrupted_is_gone_on_with(run, first_record, results_file):
-    run()
-    lines = first_record.read_text().splitlines(keepends=True)
-    sample = next(number for number, line in enumerate(lines) if '"sample"' in line)
-    first_record.write_text("".join(lines[: sample + 1]))  # as if it had been killed after its first sample
+def test_runs_of_a_call_that_was_killed_are_collected_once(run, results_file):
+    run("--arms", "2")
+    kept = results_file.read_bytes()
     results_file.unlink()
-    assert run().returncode == 0
-    events = [json.loads(line)["event"] for line in first_record.read_text().splitlines()]
-    assert (events.count("run"), events.count("resume"), events[-1]) == (1, 1, "end")
+    assert run("--add").returncode == 0
+    assert results_file.read_bytes() == kept
+    assert run("--add").returncode == 0
+    assert results_file.read_bytes() == kept
+
+
+def test_a_run_of_another_profile_is_refused(run, cli, write_profile, simulation, records, results_file):
+    folder = records / "other"
+    options = ("--python", simulation.python, "--data", "synthetic", "--steps", 3, "--budget", "20s")
+    cli("bench", write_profile("mine", "env: {A: '1'}\n"), *options, "--output", folder)
+    assert "does not measure the baseline against itself" in refusal(run("--add", folder, "--commit", "0123abcd"))
+    assert "--add: needs --commit HASH" in refusal(run("--add", folder))
+    assert not results_file.exists()
+
+
+def test_half_a_line_is_left_out_and_makes_room(results_file):
+    same.append(results_file, HERE)
+    complete = results_file.read_bytes()
+    results_file.write_bytes(complete + complete[:40])
+    assert same.read(results_file) == [HERE]
+    other = replace(HERE, began=2.0, cpu="CPU B")
+    same.append(results_file, other)
+    assert results_file.read_bytes().startswith(complete)
+    assert same.read(results_file) == [HERE, other]
+
+
+@pytest.mark.parametrize("damage", ['{"began": 1}', "[]", '"', '{"began": 1, "blocks": [[0.1, 0]]}'])
+def test_a_damaged_line_amid_others_is_refused_with_its_number(results_file, damage):
+    same.append(results_file, HERE)
+    results_file.write_text(results_file.read_text() + damage + "\n")
+    with pytest.raises(ScriptError, match="line 2 is not a run of"):
+        same.read(results_file)
+
+
+@pytest.mark.parametrize(
+    "change", [{"blocks": []}, {"names": ["baseline"]}, {"blocks": [[0.1, 0.0]] * 16}, {"disturbed": []}]
+)
+def test_blocks_that_do_not_fit_are_refused(change):
+    with pytest.raises(ValueError, match="block"):
+        Session.from_json(replace(HERE, **change).to_json())
+
+
+def test_short_runs_are_judged_as_real_ones():
+    slower = [[0.05, 0.06 + 0.0001 * number] for number in range(8)]
+    (speedup,) = short_runs.judge(slower)
+    assert speedup.verdict == Verdict.SLOWER
+    counts = short_runs.count([HERE, replace(HERE, blocks=slower)], 8)
+    assert (counts.runs, counts.claimed, counts.covered) == (3, 1, 2)
+    assert short_runs.count([HERE], 20).runs == 0
+
+
+def test_with_many_arms_one_wrong_comparison_makes_a_run_wrong():
+    blocks = [[0.05 + 0.001 * (number % 2), *[0.0505] * 5, 0.08 + 0.0001 * number] for number in range(8)]
+    speedups = short_runs.judge(blocks)
+    assert [speedup.verdict == Verdict.SLOWER for speedup in speedups] == [False] * 5 + [True]
+    counts = short_runs.count([replace(HERE, names=["a"] * 7, blocks=blocks * 2, disturbed=[[]] * 16)], 8)
+    assert (counts.runs, counts.claimed, counts.covered) == (2, 2, 0)
+
+
+def test_the_page_counts_by_host_and_lists_every_run():
+    text = "\n".join(same_page.parts([HERE, replace(HERE, began=90000.0, cpu="CPU B", commit="aaaabbbb")]))
+    for row in (
+        "| all | 2 | 8 | 4 | 0 | 52.7% | 4 of 4 |",
+        "| CPU A, 2 CPUs | 2 | 8 | 2 | 0 | 77.6% | 2 of 2 |",
+        "| 1970-01-02 01:00 | aaaabbbb | CPU B | 2 | 6.1 | 2 | 12 | 16 | 8 | 50.1 ms |",
+    ):
+        assert row in text
+    assert "Nothing is measured yet." in same_page.parts([])
+
+
+def test_bounds_are_those_of_the_literature():
+    assert same_page.upper_bound(0, 20) == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert same_page.runs_needed() == 179

@@ -1,0 +1,130 @@
+"""The page of the baseline against itself: how often short runs are wrong, and all that was measured, by host."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+
+from benchmarks import page
+from benchmarks.short_runs import Counts, Session, count
+
+LENGTHS = (8, 20, 45)
+# A rate that is to be shown to lie below EXCLUDED, where it is EXPECTED, with this power.
+EXPECTED, EXCLUDED, POWER = 0.05, 0.10, 0.8
+
+
+def parts(sessions: Sequence[Session]) -> list[str]:
+    """Return the parts of the page. ``sessions`` may be none: then it says so."""
+    if not sessions:
+        return ["# The baseline against itself", QUESTION, "Nothing is measured yet."]
+    hosts = sorted({session.host for session in sessions})
+    return [
+        page.heading(
+            "The baseline against itself", QUESTION, [{"time": session.began} for session in sessions],
+            "; ".join(hosts), "make same",
+        ),
+        HOW,
+        "## Short runs",
+        SHORT,
+        page.table(COUNTED, list(_counted(sessions, hosts)), numbers_from=2),
+        EARLIER,
+        "## How many runs a bound needs",
+        BOUND.format(
+            of_20=upper_bound(0, 20), two_sided=page.proportion(0, 20)[1], runs=runs_needed(),
+            expected=EXPECTED, excluded=EXCLUDED, power=POWER,
+        ),
+        "## All that was measured",
+        page.table(MEASURED, [_row(session) for session in sorted(sessions, key=lambda each: each.began)], 5),
+    ]  # fmt: skip
+
+
+def _counted(sessions: Sequence[Session], hosts: Sequence[str]) -> list[list[str]]:
+    """The rows of short runs: of each number of arms, all hosts together and then each of several."""
+    rows = []
+    for arms in sorted({session.arms for session in sessions}):
+        for host in ("all", *hosts) if len(hosts) > 1 else hosts:
+            chosen = [session for session in sessions if session.arms == arms and host in ("all", session.host)]
+            for length in LENGTHS:
+                counts = count(chosen, length)
+                if counts.runs:
+                    rows.append([host, str(arms), str(length), *_cells(counts)])
+    return rows
+
+
+def _cells(counts: Counts) -> list[str]:
+    runs, width = counts.runs, "-"
+    if counts.half_widths:
+        width = f"±{statistics.median(counts.half_widths):.1%}"
+    bound = f"{upper_bound(counts.claimed, runs):.1%}"
+    return [str(runs), str(counts.claimed), bound, f"{counts.covered} of {runs}", str(counts.equivalent), width]
+
+
+def _row(session: Session) -> list[str]:
+    differences = [math.log(block[0] / block[1]) for block in session.blocks]
+    deviation = f"{statistics.stdev(differences):.1%}" if len(differences) > 1 else "-"
+    seconds = statistics.median(block[0] for block in session.blocks)
+    disturbed = sum(bool(arms) for arms in session.disturbed)
+    return [
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(session.began)), session.commit, session.cpu,
+        str(session.usable_cpus), session.kernel, str(session.arms), str(session.steps), str(len(session.blocks)),
+        str(disturbed), f"{1000 * seconds:.1f} ms", deviation,
+    ]  # fmt: skip
+
+
+def upper_bound(successes: int, trials: int) -> float:
+    """Return the one-sided exact 95% upper bound of a share (Clopper and Pearson 1934)."""
+    from scipy import stats
+
+    return float(stats.binomtest(successes, trials, alternative="less").proportion_ci(0.95, method="exact").high)
+
+
+@lru_cache(maxsize=1)
+def runs_needed() -> int:
+    """Return the fewest runs of which the bound is below EXCLUDED with a chance of POWER, where EXPECTED is true.
+
+    A bound is below a rate exactly if so few successes or fewer have a chance below 5% at that rate.
+    """
+    import numpy
+    from scipy import stats
+
+    runs = numpy.arange(1, 1001)
+    most = stats.binom.ppf(0.05, runs, EXCLUDED) - 1  # the most successes with a bound below EXCLUDED
+    reached = stats.binom.cdf(most, runs, EXPECTED) >= POWER
+    return int(runs[reached][0])
+
+
+QUESTION = """All arms of the comparison are the same: the baseline. A verdict "faster" or "slower" is then wrong. At
+most 5% of the runs may have one. How often does a run have one, on the real workload?"""
+HOW = """## How
+
+`make same` measures for ten minutes, or as long as `ARGS="--for 1h"` says. It adds its measurements to
+[same.jsonl](same.jsonl), which only grows. This page is made from that file alone. In half of the time the CNN's
+baseline is measured beside one copy of itself, in the other half beside six. Each sample is a fresh process, in blocks
+of random order, as in every `envkit bench`."""
+SHORT = """The blocks of each run are cut into consecutive short runs of 8, 20 and 45. Each is judged as a real run of
+that many blocks: with interim analyses, the same intervals and one error rate for all of its comparisons. A run with
+seven arms is wrong if any of its six comparisons is. The upper bound of the rate of wrong runs is one-sided, exact, and
+has a confidence of 95% (Clopper and Pearson 1934). Rows of other lengths use the same blocks again, so they don't add
+up. The half-width is a median."""
+EARLIER = """Twenty runs of 240 s on 2026-11-24, on another machine, had no wrong verdict, and all 20 intervals held 1.
+Their samples were not kept, so they are not among the rows above."""
+COUNTED = (
+    "host",
+    "arms",
+    "blocks",
+    "runs",
+    "wrong",
+    "upper bound",
+    "all intervals hold 1",
+    "2% excluded",
+    "half-width",
+)
+BOUND = """With 0 wrong of 20 runs the rate may still be {of_20:.0%} (one-sided), or {two_sided:.0%} by the upper end of
+a two-sided interval. To exclude {excluded:.0%} where {expected:.0%} is true takes {runs} runs, with a power of
+{power:.0%}."""
+MEASURED = (
+    "begun", "commit", "CPU", "CPUs", "kernel", "arms", "steps", "blocks", "disturbed blocks", "step", "sd of a pair",
+)  # fmt: skip
