@@ -28,7 +28,7 @@ from envkit.cli.commands.plan import BLOCKS as PILOT_BLOCKS
 from envkit.common import codec
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE, Speedup
-from envkit.stats.power import POWER, blocks_needed
+from envkit.stats.power import POWER, blocks_needed, interval_scale
 from envkit.stats.sequential import at_end, design
 from envkit.stats.verdict import Verdict
 
@@ -213,8 +213,8 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
         study = _plan(seed)
         drawn = _slowdowns(noise, 10**6 + seed, PILOT_BLOCKS)
         pilot = Run(study, tuple(sample for block in _blocks(drawn, difference, study) for sample in block))
-        deviation = statistics.stdev(pilot.block_ratios(study.compared[0]))
-        named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
+        scale = interval_scale(pilot.block_ratios(study.compared[0])) or 0.0
+        named.append(blocks_needed(scale, PILOT_BLOCKS, difference))
         detected.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
     return sum(detected) / runs, statistics.median(named)
 

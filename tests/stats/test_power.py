@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
+import numpy
 import pytest
-from envkit.stats.interval import MIN_BLOCKS
-from envkit.stats.power import blocks_needed
+from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, speedup
+from envkit.stats.power import POWER, blocks_needed, interval_scale
 
 
 def test_half_the_difference_takes_four_times_the_blocks():
@@ -29,3 +33,44 @@ def test_with_known_noise_it_is_the_textbooks_number():
 @pytest.mark.parametrize("deviation", [0.0, 1e-9])
 def test_without_noise_the_fewest_blocks_do(deviation):
     assert MIN_BLOCKS <= blocks_needed(deviation, 6, 0.01) <= MIN_BLOCKS + 2
+
+
+def test_of_normal_noise_the_scale_is_its_standard_deviation():
+    ratios = numpy.random.default_rng(1).normal(0.3, 0.1, 2000)
+    assert interval_scale(ratios) == pytest.approx(0.1, rel=0.05)
+
+
+def test_blocks_far_out_hardly_change_the_scale():
+    ratios = numpy.random.default_rng(1).normal(0, 0.1, 40)
+    assert interval_scale([*ratios, 5.0, -5.0]) < 1.4 * interval_scale(ratios)
+
+
+def test_the_scale_takes_two_blocks():
+    assert interval_scale([0.1]) is None
+    assert interval_scale([0.1, 0.2]) > 0
+    assert interval_scale([0.1] * 6) == 0
+
+
+def _normal(random, blocks):
+    return random.normal(0, 0.14, blocks)
+
+
+def _heavy_tails(random, blocks):
+    return 0.1 * random.standard_t(3, blocks)
+
+
+def _far_out(random, blocks):
+    far = (random.random(blocks) < 0.08) * random.choice([-1, 1], blocks) * random.uniform(0.3, 1, blocks)
+    return random.normal(0, 0.1, blocks) + far
+
+
+@pytest.mark.parametrize("pilot_blocks", [8, 28])
+@pytest.mark.parametrize("noise", [_normal, _heavy_tails, _far_out])
+def test_the_named_blocks_find_the_difference_as_often_as_promised(noise: Callable, pilot_blocks: int):
+    random, runs, found = numpy.random.default_rng(1), 400, 0
+    for _ in range(runs):
+        blocks = blocks_needed(interval_scale(noise(random, pilot_blocks)), pilot_blocks, 0.05)
+        result = speedup(noise(random, blocks) + math.log(1.05), ERROR_RATE, 0.02)
+        found += result is not None and result.low > 1
+    # two standard deviations of so many runs are 4%
+    assert abs(found / runs - POWER) <= 0.08

@@ -38,6 +38,7 @@ from envkit.profiles.inspection import Inspection, Surroundings
 from envkit.stats.bootstrap import Bootstrap, bootstrap
 from envkit.stats.drift import Drift, drift
 from envkit.stats.interval import Speedup
+from envkit.stats.power import interval_scale
 from envkit.stats.sequential import Design, at_end, design
 from envkit.stats.verdict import Verdict
 from envkit.worker.fashion_mnist import SYNTHETIC
@@ -95,6 +96,7 @@ class Comparison:
     bootstrap: Bootstrap | None = None
     deviation: float | None = None  # the standard deviation of a block's log ratio
     total_ratio: float | None = None  # all of the reference's timed seconds over all of the arm's, for equal work
+    scale: float | None = None  # the noise that the interval's width shows, in such deviations (stats.power)
     drift: Drift | None = None  # how that ratio changed in the run
 
     @property
@@ -103,9 +105,9 @@ class Comparison:
         return self.speedup.words if self.speedup else str(self.verdict)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, with verdicts in words."""
+        """Plain data, with verdicts in words, without the scale, which only plans the next run."""
         return {
-            **asdict(self),
+            **{name: value for name, value in asdict(self).items() if name != "scale"},
             "verdict": self.words,
             "speedup": self.speedup and self.speedup.to_json(),
             "without_interference": self.without_interference and self.without_interference.to_json(),
@@ -364,6 +366,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         bootstrap=bootstrap(*of_sides),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         total_ratio=_total_ratio(*of_sides),
+        scale=interval_scale(ratios),
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
 

@@ -280,16 +280,16 @@ def _on_several_workloads(result: Result) -> list[Message]:
         arm = of_profile[fast[0]]
         advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.of_arm(result, arm).bench))
     unknown = [
-        (comparison.arm, comparison.speedup, comparison.deviation)
+        (comparison.arm, comparison.speedup, comparison.scale)
         for comparison in result.comparisons
-        if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup
+        if comparison.verdict == Verdict.NOT_FOUND and comparison.scale and comparison.speedup
     ]
     if unknown:  # the noisiest decides
         study = result.study
         margin, sharing = study.stopping.margin, study.sharing
-        name, speedup, deviation = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
+        name, speedup, scale = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
         by_blocks = bool(study.epochs or study.stopping.blocks)
-        longer = _longer(speedup, deviation, margin, sharing, result.seconds_per_block, by_blocks)
+        longer = _longer(speedup, scale, margin, sharing, result.seconds_per_block, by_blocks)
         advised.append(longer.replace(arm=name))
     return advised
 
@@ -316,10 +316,10 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
         return messages.ChooseFreely(reference, arm.name)
     if comparison.verdict == Verdict.SLOWER:
         return messages.KeepReference(reference)
-    if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
+    if comparison.verdict == Verdict.NOT_FOUND and comparison.scale:
         rule, by_blocks = study.stopping, bool(study.epochs or study.stopping.blocks)
-        speedup, deviation, block_s = comparison.speedup, comparison.deviation, result.seconds_per_block
-        return _longer(speedup, deviation, rule.margin, study.sharing, block_s, by_blocks)
+        speedup, scale, block_s = comparison.speedup, comparison.scale, result.seconds_per_block
+        return _longer(speedup, scale, rule.margin, study.sharing, block_s, by_blocks)
     if comparison.verdict != Verdict.FASTER:
         return None
     is_supported = judgement.is_supported(result.environments[arm.name])
@@ -389,7 +389,7 @@ def _after_calibration(comparison: Comparison) -> Message | None:
 
 
 def _longer(
-    speedup: Speedup, deviation: float, margin: float, sharing: int, block_s: float, by_blocks: bool
+    speedup: Speedup, scale: float, margin: float, sharing: int, block_s: float, by_blocks: bool
 ) -> messages.MeasureLonger:
     """Return how long it takes to find a difference as small as the ``margin``, with blocks of so many seconds.
 
@@ -397,7 +397,7 @@ def _longer(
     number of blocks, or as a budget.
     """
     smallest, blocks = margin, speedup.blocks
-    while (needed := blocks_needed(deviation, blocks, smallest, sharing)) <= blocks:
+    while (needed := blocks_needed(scale, blocks, smallest, sharing)) <= blocks:
         smallest /= 2
     minutes = math.ceil(needed * block_s / 60) + 1
     option = f"--blocks {needed}" if by_blocks else f"--budget {minutes}m"

@@ -98,7 +98,7 @@ def speedup(ratios: Sequence[float], error_rate: float, margin: float) -> Speedu
     ``error_rate`` is how often the interval may miss. None where so few blocks can't give that interval.
     """
     middle = walsh_averages(ratios)
-    outside = _ranks_outside(len(ratios), error_rate)
+    outside = ranks_outside(len(ratios), error_rate)
     if outside == 0:
         return None
     median = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
@@ -140,12 +140,12 @@ def attained_rate(blocks: int, error_rate: float) -> float:
     """How often the interval of ``speedup`` really misses: ranks come in whole numbers, so at most ``error_rate``."""
     if blocks > EXACT_BLOCKS:
         return error_rate
-    outside = _ranks_outside(blocks, error_rate)
+    outside = ranks_outside(blocks, error_rate)
     return float(_two_sided(blocks)[outside - 1]) if outside else 0.0
 
 
 @lru_cache(maxsize=1024)
-def _ranks_outside(blocks: int, error_rate: float) -> int:
+def ranks_outside(blocks: int, error_rate: float) -> int:
     """How many of the Walsh averages lie outside the interval at either end: most w with 2 P(W < w) <= error_rate.
 
     W is the signed-rank statistic of ``blocks`` differences that are symmetric about 0.

@@ -31,7 +31,7 @@ from envkit.rendering import text
 from envkit.report import certainty, commands, model, terminal, verdict
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE
-from envkit.stats.power import POWER, blocks_needed
+from envkit.stats.power import POWER, blocks_needed, interval_scale
 
 REFUSED = ("full", "epochs", "until")
 AGAIN = "again"  # the second arm of the baseline against itself
@@ -95,7 +95,9 @@ def _tell(folder: Path, as_json: bool, options: argparse.Namespace | None = None
     deviation = statistics.stdev(ratios)
     noise = bootstrap(measured.timed_steps(study.reference), measured.timed_steps(arm))
     within = noise.within_share if noise else 0.0
-    needs = _needs(study, deviation, len(ratios), result.seconds_per_block, options or _recorded(result))
+    needs = _needs(
+        study, interval_scale(ratios) or 0.0, len(ratios), result.seconds_per_block, options or _recorded(result)
+    )
     if as_json:
         noise_document = {
             "deviation": deviation,
@@ -137,16 +139,16 @@ def _recorded(result: Result) -> argparse.Namespace:
 
 
 def _needs(
-    study: Study, deviation: float, blocks: int, seconds: float, options: argparse.Namespace
+    study: Study, scale: float, blocks: int, seconds: float, options: argparse.Namespace
 ) -> list[dict[str, object]]:
     """Return what it takes to find each of DIFFERENCES (shares) with the chance POWER, and the command for it.
 
-    A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
+    A ratio of ``blocks`` blocks of ``seconds`` each has the noise ``scale`` (``interval_scale``).
     """
     needs: list[dict[str, object]] = []
     profile = "PROFILE" if study.view is View.CALIBRATION else options.profile
     for difference in DIFFERENCES:
-        needed = blocks_needed(deviation, blocks, difference)
+        needed = blocks_needed(scale, blocks, difference)
         minutes = math.ceil(needed * seconds / 60) + 1
         # a margin above the difference would end the run as soon as it is known to be below that margin
         least = min(difference, study.stopping.margin)
