@@ -21,8 +21,8 @@ CHANCE = 2 * math.sqrt(0.05 * 0.95 / RUNS)
 @pytest.mark.parametrize("noise", NOISES)
 def test_interval_covers_the_truth_as_often_as_it_says(noise, effect):
     seen = rates(NOISES[noise], effect, RUNS, PLANNED)
-    # of large effects most runs stop early, and report an interval of 97%, which covers up to 98% with so few blocks
-    assert 0.93 <= seen.covered <= (0.985 if effect else 0.97)
+    # a run that stops early reports an interval of 97%, and ranks come in whole numbers: 97.8% with 8 blocks
+    assert 0.93 <= seen.covered <= 0.98
     assert seen.excluded <= 0.025 + CHANCE
     if effect == 0:
         assert seen.claimed <= 0.05 + CHANCE
