@@ -28,6 +28,7 @@ from envkit.common.errors import MEASURED
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.rendering import text
 from envkit.report import certainty, lines, terminal
+from envkit.worker.request import FullTraining
 from rich.table import Table
 from rich.text import Text
 
@@ -74,7 +75,7 @@ def main() -> int:
     study = Study(
         title="book",
         stopping=StoppingRule(BUDGET_S, arguments.blocks, timeout_s=FULL_TIMEOUT_S, open_ended=True),
-        epochs=arguments.epochs,
+        full=FullTraining(arguments.epochs),
         data=arguments.data,
         engine_options=EngineOptions(python=arguments.python),
     ).with_arms(arms)
