@@ -1,8 +1,8 @@
 """How long samples are: what follows from the pace of each arm's first worker, before anything is compared.
 
-Differences between two processes of one profile do not average out within a process. The memory layout at its start
-decides how many pages each of its steps faults in (docs/statistics.md). So many short processes tell more than few long
-ones, and a sample is as short as the start of its worker makes worthwhile.
+Most of what two processes of one profile differ by lasts longer than a sample: more steps average out a part of it
+alone (docs/statistics.md). So many short processes tell more than few long ones, and a sample is as short as the start
+of its worker makes worthwhile.
 """
 
 from __future__ import annotations
