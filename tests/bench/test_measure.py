@@ -292,11 +292,11 @@ def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, in
 def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulation, instant, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine")
+    result = bench("mine", "--blocks", 14)
     lines = result.stderr.splitlines()
-    assert lines[0] == "block 1 of 6 (one sample of each); about 0:15 left"  # no ratio before the first interval
-    assert re.fullmatch(r"block 6 of 6: mine 2.0\dx \(interim 1.9\d to 2.0\d\); about 0:00 left", lines[5])
-    assert len(lines) == 6
+    assert lines[0] == "block 1 of 14 (one sample of each); about 0:39 left"  # no ratio before the first interval
+    assert re.fullmatch(r"block 14 of 14: mine 2.0\dx \(interim 1.9\d to 2.\d+\); about 0:00 left", lines[13])
+    assert len(lines) == 14
     assert "Details   " in result.stdout
 
 

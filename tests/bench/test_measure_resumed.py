@@ -67,7 +67,7 @@ def test_a_run_that_a_version_without_paces_began_is_gone_on_with(bench, simulat
 
 def test_what_was_spent_before_an_interruption_counts(bench, simulation, instant, cli, run_folder, events):
     simulation.worker("baseline", seconds=[1.0, 3.0])
-    interrupted(bench, simulation, "mine", "--budget", "62s", after=10)
+    interrupted(bench, simulation, "mine", "--budget", "62s", "--half-width", "0.1%", after=10)
     simulation.worker("mine", seconds=[1.0, 1.0, 3.0], does="exit", status=3, **{"from": 15})
     assert cli("bench", "--resume", run_folder).returncode == 1
     simulation.worker("mine", seconds=[1.0, 1.0, 3.0])

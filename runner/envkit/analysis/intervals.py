@@ -46,10 +46,10 @@ class Intervals:
     def may_be_best(self, arms: Collection[Arm]) -> list[Arm]:
         """Return which of ``arms`` can't be told from the fastest, that one first; none before the run has ended.
 
-        Each arm is compared with the one of the highest speedup, in the blocks of both, and is out if it is slower. Any
-        of the others may be that one, so the comparisons with all others share the error rate, over all looks: the
-        truly fastest arm is missing in at most 5% of runs (Hsu 1981, with Bonferroni's inequality in the place of
-        Dunnett's critical values, which the signed-rank interval does not have).
+        Each arm is compared with the one of the highest speedup, in the blocks of both, and is out if it is slower. Each
+        of the others may have that speedup, so comparisons with all of them share the error rate, over all looks. The
+        truly fastest arm is missing in at most 5% of runs (Hsu 1981). Bonferroni's inequality replaces Dunnett's
+        critical values, which the signed-rank interval does not have.
         """
         run, design = self.run, self.run.design if self.run.ended in ENDED else None
         known = {arm: estimate.ratio for arm in arms if (estimate := self.of(arm, Role.EFFECT)) is not None}
