@@ -46,8 +46,8 @@ class Intervals:
     def may_be_best(self, arms: Collection[Arm]) -> list[Arm]:
         """Return which of ``arms`` can't be told from the fastest, that one first; none before the run has ended.
 
-        Each arm is compared with the one of the highest speedup, in the blocks of both, and is out if it is slower. Each
-        of the others may have that speedup, so comparisons with all of them share the error rate, over all looks. The
+        Each arm is compared with the one of the highest speedup, in the blocks of both, and is out if it is slower.
+        Each other may have that speedup, so comparisons with all others share the error rate, over all looks. The
         truly fastest arm is missing in at most 5% of runs (Hsu 1981). Bonferroni's inequality replaces Dunnett's
         critical values, which the signed-rank interval does not have.
         """
