@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from envkit.bench import record
@@ -70,7 +70,7 @@ def _measure(arguments: argparse.Namespace) -> None:
     """Measure one run for each number of arms. What an interrupted run has measured is added, too."""
     commit = page.commit()
     for arms in arguments.arms:
-        folder = arguments.records / f"{time.strftime('%Y%m%d-%H%M%S')}-{arms}-arms-{commit}"
+        folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{arms}-arms-{commit}"
         copies = list(_copies(arguments.records / "profiles", arms - 1))
         options = ["--budget", f"{arguments.time / len(arguments.arms):g}s", "--half-width", NEVER_PRECISE]
         options += script.option_words(arguments, "steps", "python", "data")

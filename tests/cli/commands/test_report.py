@@ -53,7 +53,7 @@ def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, 
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine", "--budget", "50s", text="expect: {openmp.runtime: gnu}\n")
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("FASTER  mine: 2.00x baseline speed (95% CI ")
+    assert lines[0].startswith("FASTER  mine: 2.01x baseline speed (95% CI ")
     assert lines[1] == "Caution   SYNTHETIC DATA: losses and accuracy are meaningless"
     for label in ("Settings", "Losses", "Noise", "Use", "System", "Details"):
         assert [line for line in lines if line.startswith(f"{label} ")], label
@@ -76,7 +76,8 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
         "system Simulated Linux 1, Linux 6.1.0, glibc 2.36",
         "engine local 6.1: /sim/bin/python, Python 3.11.7, torch 2.13.0",
         "workload cnn, 3 steps after",
-        "design 20 blocks planned, analyses after 8, 12, 16, 20: group-sequential at 5%",
+        "total all samples together: 2.0",
+        "design 20 blocks planned, analyses after 8, 10, 12, 14, 16, 18, 20: group-sequential at 5%",
         "mine: in effect expected seen openmp.runtime gnu gnu ok openmp.max_threads 2 2 ok SIMULATED=mine",
         "ended precise enough",
         "by hand (one sample each)",
