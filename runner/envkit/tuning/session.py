@@ -93,7 +93,7 @@ class Session:
             store=self.store,
             append=self.record.append,
             budget_s=self.settings.budget_s,
-            seed=study.seed or 0 if self.turn == 0 else f"{study.seed}:{self.turn}",
+            seed=study.seed or 0 if self.turn == 0 else f"{study.seed or 0}:{self.turn}",
             blocks=self.settings.blocks,
             peers=self.peers or Alone(),
         )
