@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy
 import pytest
-from envkit.analysis.load import CHANCE, Load, in_disturbed, neighbours
+from envkit.analysis.load import CHANCE, Load, in_disturbed, load, neighbours
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.checks.interference import HOT, OTHERS, STOLEN, SWAPPED
 
@@ -43,22 +43,36 @@ def test_what_disturbed_a_result_is_told_by_its_kind(kind, message):
 
 def test_interference_that_changes_the_effect_is_found():
     random = numpy.random.default_rng(1)
-    quiet, disturbed = random.normal(math.log(0.9), 0.05, 14), random.normal(math.log(4.0), 0.3, 8)
+    quiet, disturbed = random.normal(math.log(0.9), 0.05, 14), random.normal(math.log(4.0), 0.3, 9)
     found = in_disturbed([*quiet], [*disturbed], 1)
     assert found is not None
-    assert found.blocks == 8
+    assert found.blocks == 9
     assert found.ratio == pytest.approx(4.0, rel=0.2)
 
 
-def test_interference_that_adds_noise_alone_is_seldom_called_another_effect():
+@pytest.mark.parametrize("blocks", [(20, 2), (20, 4), (14, 9), (30, 12)])
+@pytest.mark.parametrize("noisier", [1, 3, 5])
+def test_interference_that_adds_noise_alone_is_seldom_called_another_effect(blocks, noisier):
     random, runs = numpy.random.default_rng(2), 1000
-    claimed = sum(
-        in_disturbed([*random.normal(0, 0.1, 14)], [*random.normal(0, 0.1, 8)], 1) is not None for _ in range(runs)
-    )
-    assert claimed / runs <= 2 * CHANCE
+    claimed = 0
+    for _ in range(runs):
+        quiet, disturbed = (
+            random.normal(0, sd, number) for sd, number in zip((0.1, 0.1 * noisier), blocks, strict=True)
+        )
+        claimed += in_disturbed([*quiet], [*disturbed], 1) is not None
+    assert claimed / runs <= CHANCE
 
 
-@pytest.mark.parametrize("blocks", [(0, 20), (20, 0), (2, 2)])
+@pytest.mark.parametrize("blocks", [(0, 20), (20, 0), (8, 20), (20, 8)])
 def test_too_few_blocks_of_either_kind_tell_nothing(blocks):
     quiet, disturbed = ([0.1 * number for number in range(count)] for count in blocks)
     assert in_disturbed(quiet, [5 + value for value in disturbed], 1) is None
+
+
+def test_cpus_of_a_load_that_the_whole_training_alone_shows():
+    usage = {**others(0.0), "training_s": 3.0, "training_busy_s": 6.0, "training_used_s": 3.0}
+    marked = sample(**usage)
+    samples = [SimpleNamespace(block=block, usage=marked[0], seconds=marked[1]) for block in range(8)]
+    found = load(samples, 8, None)
+    assert found is not None
+    assert (found.kind, found.cpus) == (OTHERS, 1.0)

@@ -5,7 +5,6 @@ A result under load says more about the load than about a profile, so nothing is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -13,10 +12,9 @@ from statistics import median
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.analysis.noise import commonest, disturbed_blocks
 from envkit.bench.events import OtherPrograms, Sample
-from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, others_cpus
+from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances
 from envkit.messages import Message
-from envkit.stats.interval import middle_of
-from envkit.stats.two_sample import shift
+from envkit.stats.interval import speedup
 
 # With more than this share of blocks disturbed from outside, a result holds beside the disturbance alone, unless the
 # other blocks say the same.
@@ -85,13 +83,16 @@ class InDisturbed:
 def in_disturbed(quiet: Sequence[float], disturbed: Sequence[float], comparisons: int) -> InDisturbed | None:
     """Return the speedup in disturbed blocks, if it differs from that in the others; log ratios of blocks.
 
-    Interference can change an effect: a profile that is slower alone may be faster beside a busy program. The shift's
-    interval (Mann and Whitney 1947) leaves out 0 by chance in CHANCE of runs, over all ``comparisons``.
+    Interference can change an effect: a profile that is slower alone may be faster beside a busy program. The speedups
+    differ if their signed-rank intervals don't overlap. By chance that happens in at most CHANCE of runs, over all
+    ``comparisons``, however much noisier disturbed blocks are. One comparison takes 9 blocks of each kind. A test of
+    two samples (Mann and Whitney's) takes both for equally noisy.
     """
-    between = shift(quiet, disturbed, 1 - CHANCE / comparisons)
-    if between is None or between.low <= 0 <= between.high:
+    rate = CHANCE / comparisons / 2
+    alone, beside = (speedup(ratios, rate, margin=0.0) if ratios else None for ratios in (quiet, disturbed))
+    if alone is None or beside is None or (alone.low <= beside.high and beside.low <= alone.high):
         return None
-    return InDisturbed(math.exp(middle_of(disturbed)), len(disturbed))
+    return InDisturbed(beside.ratio, beside.blocks)
 
 
 def neighbours(samples: Sequence[Sample], others: OtherPrograms | None) -> Load | None:
@@ -107,11 +108,7 @@ def neighbours(samples: Sequence[Sample], others: OtherPrograms | None) -> Load 
 
 
 def _cpus(sample: Sample, kind: str) -> float | None:
-    usage, seconds = sample.usage, sample.seconds
-    if kind == OTHERS:
-        return others_cpus(usage, seconds)
-    stolen = usage.worker_cpus_steal_s
-    return stolen / seconds if kind == STOLEN and stolen is not None else None
+    return disturbances(sample.usage, sample.seconds).get(kind) if kind in (OTHERS, STOLEN) else None
 
 
 def _programs(others: OtherPrograms | None) -> tuple[str, ...]:

@@ -90,7 +90,9 @@ class Comparison:
     single_ratio: float | None = None  # of one run each, in the place of a speedup
     losses: Losses | None = None
     without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
-    load: Load | None = None  # beside which alone it holds: most blocks were disturbed, and the others don't say it
+    load: Load | None = (
+        None  # beside which alone it holds: most blocks were disturbed, and the others alone don't show it
+    )
     in_disturbed: InDisturbed | None = None  # where the speedup of disturbed blocks is another one
     beside: Load | None = None  # other programs that disturbed the median sample and took a CPU or more
     bootstrap: Bootstrap | None = None
@@ -351,7 +353,8 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     without = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
     beside = neighbours(samples, others) if speedup else None
     of_sides = [run.comparable_steps(side, blocks) for side in (reference, arm)]
-    confirmed = speedup is not None and without is not None and without.verdict == speedup.verdict
+    other = in_disturbed(quiet, run.block_ratios(arm, without=blocks - hit.keys()), len(study.compared))
+    same_verdict = speedup is not None and without is not None and without.verdict == speedup.verdict
     return Comparison(
         arm.name,
         verdict=speedup.verdict if speedup else Verdict.TOO_FEW_SAMPLES,
@@ -359,9 +362,9 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         losses=losses,
         without_interference=without,
         load=load(samples, len({sample.block for sample in run.samples()}), others) or beside
-        if speedup and not confirmed
+        if speedup and not (same_verdict and other is None)
         else None,
-        in_disturbed=in_disturbed(quiet, run.block_ratios(arm, without=blocks - hit.keys()), len(study.compared)),
+        in_disturbed=other,
         beside=beside,
         bootstrap=bootstrap(*of_sides),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,

@@ -17,7 +17,7 @@ from envkit.bench.events import OtherPrograms, Program, Sample
 from envkit.bench.messages import BesidePrograms, Disturbed
 from envkit.bench.messages import Program as NamedProgram
 from envkit.bench.run import Run
-from envkit.checks.interference import OTHERS, disturbances, interference_in, others_cpus
+from envkit.checks.interference import OTHERS, disturbances, interference_in
 from envkit.messages import Message
 
 # So many blocks in a row are disturbed before a word is said of it, and so large a share of all until then.
@@ -104,9 +104,10 @@ def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
 
 def _message(hit: Sequence[Sample], programs: Sequence[Program]) -> Message:
     """Return what disturbs the run, and what to do about it."""
-    used = [cpus for sample in hit if (cpus := others_cpus(sample.usage, sample.seconds)) is not None]
+    kinds = [disturbances(sample.usage, sample.seconds) for sample in hit]
+    used = [amounts[OTHERS] for amounts in kinds if OTHERS in amounts]
     last = hit[-1]
-    if used and OTHERS in disturbances(last.usage, last.seconds):
+    if OTHERS in kinds[-1]:
         named = tuple(NamedProgram(program.name, program.pid, program.cpus) for program in programs)
         return BesidePrograms(median(used), last.usage.worker_cpus or 0, named)
     return Disturbed(tuple(interference_in(last.usage, last.seconds)))
