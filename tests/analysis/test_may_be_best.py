@@ -13,6 +13,7 @@ from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.stats.sequential import design
 
 from tests.records import conclude
+from tests.report.planted import OTHER_LOSSES, busy, disturbed
 from tests.reports import events_of, printed
 from tests.simulation import times
 
@@ -75,3 +76,16 @@ def test_one_that_is_fastest_beyond_doubt_needs_no_line():
 def test_a_run_that_has_not_ended_has_none():
     events = events_of(12, others={"same": {}}, ended=None)
     assert conclude(events).may_be_best == []
+
+
+def test_what_nobody_can_rely_on_is_not_among_them():
+    """The fastest has other losses, and the next was measured beside a load."""
+    others = {"near": {"seconds": [*reversed(times(0.5))]}, "learns": {"seconds": times(0.4), **OTHER_LOSSES}}
+    events = events_of(12, mine={"seconds": times(0.5)}, others=others)
+    assert sorted(conclude(events).may_be_best) == ["mine", "near"]
+    assert conclude(disturbed(events, *range(12), arm="near")).may_be_best == ["mine"]
+    assert conclude(busy(events)).may_be_best == []
+
+
+def test_where_nothing_is_faster_there_is_no_best():
+    assert conclude(events_of(12, mine={"seconds": times(1.5)}, others={"same": {}})).may_be_best == []

@@ -90,9 +90,7 @@ class Comparison:
     single_ratio: float | None = None  # of one run each, in the place of a speedup
     losses: Losses | None = None
     without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
-    load: Load | None = (
-        None  # beside which alone it holds: most blocks were disturbed, and the others alone don't show it
-    )
+    load: Load | None = None  # beside which alone it holds: most blocks were disturbed, and the others don't show it
     in_disturbed: InDisturbed | None = None  # where the speedup of disturbed blocks is another one
     beside: Load | None = None  # other programs that disturbed the median sample and took a CPU or more
     bootstrap: Bootstrap | None = None
@@ -260,6 +258,7 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
+    comparisons = [_comparison(run, arm, measured) for arm in study.compared]
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
     blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
@@ -273,7 +272,7 @@ def conclude(run: Run) -> Result:
         cwd=first.cwd,
         lengths=run.lengths or Lengths(warm_up={}, unsteady=[], together=1, skipped_steps=0, commands=first.commands),
         measured=list(measured.values()),
-        comparisons=[_comparison(run, arm, measured) for arm in study.compared],
+        comparisons=comparisons,
         samples=sample_times(run.events, run.skipped_steps),
         interference=interference,
         disturbed_arms=disturbed_arms(samples),
@@ -292,12 +291,26 @@ def conclude(run: Run) -> Result:
         image_differences=of_run(run) if study.view is View.IMAGES else {},
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
-        may_be_best=[arm.name for arm in intervals.may_be_best(study.compared)] if study.view is View.EFFECTS else [],
+        may_be_best=_may_be_best(intervals, comparisons),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
         learning=[curve for curve in curves if curve is not None],
         course=course(study.arms, samples, run.all(WarmUp), run.first(Longer), needed, beside),
     )
+
+
+def _may_be_best(intervals: Intervals, comparisons: Sequence[Comparison]) -> list[str]:
+    """Return the arms that may be called the best: of those that a user can rely on, if one of them is faster."""
+    study = intervals.run.study
+    sound = [
+        comparison
+        for comparison in comparisons
+        if comparison.speedup and not (comparison.load or comparison.beside)
+        and (comparison.losses is None or comparison.losses.agree)
+    ]  # fmt: skip
+    if study.view is not View.EFFECTS or all(comparison.verdict != Verdict.FASTER for comparison in sound):
+        return []
+    return [arm.name for arm in intervals.may_be_best([study.arm(comparison.arm) for comparison in sound])]
 
 
 def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:

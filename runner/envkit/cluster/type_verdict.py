@@ -132,12 +132,12 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
 
 
 def _load(place: Path) -> Load | None:
-    """Return what disturbed nearly all blocks of a node's run; None if the others are enough."""
+    """Return the load beside which one of a node's results holds; of a run without intervals, that of its blocks."""
     with record.reading(place):
         run = read(place)
-        result = conclude(run)
-        if any(comparison.without_interference for comparison in result.comparisons):
-            return None
+        comparisons = [comparison for comparison in conclude(run).comparisons if comparison.speedup]
+        if comparisons:
+            return next((comparison.load for comparison in comparisons if comparison.load), None)
         samples = run.samples()
         return load(samples, len({sample.block for sample in samples}), run.first(OtherPrograms))
 

@@ -66,7 +66,7 @@ def rows(result: Result) -> list[Row]:
         cause = why(one, measured, references[one.arm], result.environments[one.arm], unit)
     lines: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
-        ("Best", best([study.names(arm)[0] for arm in result.may_be_best]) if _has_best(comparisons) else None),
+        ("Best", best([study.names(arm)[0] for arm in result.may_be_best])),
         ("Settings", settings(shown, result.not_in_effect, len(comparisons), things, has_settings)),
         *(("Losses", message) for message in losses(result)),
         *(("Noise", message) for message in noisy),
@@ -81,10 +81,6 @@ def rows(result: Result) -> list[Row]:
         Row(label if label != before else "", message, _weight(message), whole=hasattr(message, "command"))
         for (label, message), before in zip(labelled, labels, strict=False)
     ]
-
-
-def _has_best(comparisons: Sequence[Comparison]) -> bool:
-    return any(comparison.verdict == Verdict.FASTER for comparison in comparisons)
 
 
 def best(names: Sequence[str]) -> Message | None:

@@ -11,6 +11,7 @@ References:
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -45,7 +46,8 @@ def interval_scale(ratios: Sequence[float]) -> float | None:
     outside = max(1, ranks_outside(blocks, STANDARD_ERROR_RATE))  # the widest interval, of very few blocks
     rate = attained_rate(blocks, STANDARD_ERROR_RATE) or 2.0 ** (1 - blocks)
     half_width = float(averages[-outside] - averages[outside - 1]) / 2
-    return half_width * math.sqrt(blocks * EFFICIENCY) / float(stdtrit(blocks - 1, 1 - rate / 2))
+    scale = half_width * math.sqrt(blocks * EFFICIENCY) / float(stdtrit(blocks - 1, 1 - rate / 2))
+    return scale or statistics.stdev(ratios)  # rounded times may tie most ratios
 
 
 def blocks_needed(scale: float, seen_blocks: int, difference: float, comparisons: int = 1) -> int:
