@@ -52,11 +52,15 @@ def heading(title: str, question: str, measured: Sequence[Line], where: str, typ
 
 
 def commit() -> str:
-    """Return the short hash of this checkout's commit, with ``+`` where files differ from it; "unknown" without git."""
+    """Return the short hash of this checkout's commit, with ``+`` where other files than pages differ from it.
+
+    It is "unknown" without git.
+    """
+    changed = ["status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/results"]
     try:
         head, changes = (
             subprocess.run(["git", *words], cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip()
-            for words in (["rev-parse", "--short=8", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+            for words in (["rev-parse", "--short=8", "HEAD"], changed)
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

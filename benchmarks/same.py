@@ -15,7 +15,7 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.cli.arguments import counts, duration
-from envkit.common.errors import MISFITS
+from envkit.common.errors import MISFITS, InputError
 from envkit.engines.base import PROJECT
 from envkit.profiles.environment import Environment
 
@@ -31,7 +31,7 @@ NEVER_PRECISE = "0.0001"
 COPY = """name: {name}
 title: Nothing set
 why:
-  reason: A copy of the baseline that is measured beside it, so every difference between the two is noise.
+  reason: It is a copy of the baseline. Every difference between the two is noise.
   source: https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html
 """
 
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> None:
-    """Measure one run for each number of arms. What an interrupted run has measured is added, too."""
+    """Measure one run for each number of arms. The blocks of an interrupted run are added, too."""
     commit = page.commit()
     for arms in arguments.arms:
         folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{arms}-arms-{commit}"
@@ -92,6 +92,10 @@ def _copies(folder: Path, number: int) -> Iterator[Path]:
 def _collect(records: Path, results: Path) -> None:
     """Add all runs in ``records`` that are not there yet; a folder's name ends in the commit."""
     for folder in sorted(records.glob("*-arms-*")):
+        try:
+            record.require_idle(folder)
+        except InputError:  # it still goes on, and its own process adds it
+            continue
         if record.is_begun(folder):
             _add(folder, folder.name.rpartition("-")[2], results)
 
@@ -119,7 +123,7 @@ def session_of(raw: RawSamples, commit: str) -> Session:
 def read(path: Path) -> list[Session]:
     """Return the sessions of a file, none if it does not exist. A last line that is not complete is left out.
 
-    Raise ScriptError for another line that is none.
+    Raise ScriptError for another line of a wrong form.
     """
     sessions: list[Session] = []
     content = path.read_bytes() if path.exists() else b""

@@ -68,7 +68,7 @@ def _row(session: Session) -> list[str]:
     seconds = statistics.median(block[0] for block in session.blocks)
     disturbed = sum(bool(arms) for arms in session.disturbed)
     return [
-        time.strftime("%Y-%m-%d %H:%M", time.localtime(session.began)), session.commit, session.cpu,
+        time.strftime("%Y-%m-%d %H:%M", time.gmtime(session.began)), session.commit, session.cpu,
         str(session.usable_cpus), session.kernel, str(session.arms), str(session.steps), str(len(session.blocks)),
         str(disturbed), f"{1000 * seconds:.1f} ms", deviation,
     ]  # fmt: skip
@@ -126,5 +126,6 @@ BOUND = """With 0 wrong of 20 runs the rate may still be {of_20:.0%} (one-sided)
 a two-sided interval. To exclude {excluded:.0%} where {expected:.0%} is true takes {runs} runs, with a power of
 {power:.0%}."""
 MEASURED = (
-    "begun", "commit", "CPU", "CPUs", "kernel", "arms", "steps", "blocks", "disturbed blocks", "step", "sd of a pair",
+    "begun (UTC)", "commit", "CPU", "CPUs", "kernel", "arms", "steps", "blocks", "disturbed blocks", "step",
+    "sd of a pair",
 )  # fmt: skip

@@ -83,7 +83,7 @@ def parts(sessions: Sequence[Session]) -> list[str]:
         page.table(BETWEEN, [_between(ordered, profile) for profile in PROFILES], numbers_from=1),
         prediction,
         "## Each session",
-        page.table(("begun", "commit", "host", "blocks", *PROFILES), [_row(session) for session in ordered], 3),
+        page.table(("begun (UTC)", "commit", "host", "blocks", *PROFILES), [_row(session) for session in ordered], 3),
     ]
 
 
@@ -120,7 +120,7 @@ def _row(session: Session) -> list[str]:
     for profile in PROFILES:
         found = speedup(ratios(session, profile), ERROR_RATE, MARGIN)
         cells.append("-" if found is None else f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})")
-    begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(session.began))
+    begun = time.strftime("%Y-%m-%d %H:%M", time.gmtime(session.began))
     return [begun, session.commit, session.host, str(len(session.blocks)), *cells]
 
 

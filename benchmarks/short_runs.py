@@ -64,7 +64,7 @@ class Counts:
 
 
 def count(sessions: Sequence[Session], blocks: int) -> Counts:
-    """Cut sessions into consecutive runs of so many blocks, and count how they end. What is left over is not used."""
+    """Cut sessions into consecutive runs of so many blocks, and count how they end. Remaining blocks are not used."""
     ends = [judge(run) for session in sessions for run in _cut(session.blocks, blocks)]
     verdicts = [{speedup.verdict for speedup in speedups} for speedups in ends]
     return Counts(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy
 import pytest
+from envkit.bench import record
 from envkit.bench.record import FILE_NAME
 from envkit.stats.verdict import Verdict
 
@@ -83,6 +85,18 @@ def test_runs_of_a_call_that_was_killed_are_collected_once(run, results_file):
     assert results_file.read_bytes() == kept
 
 
+def test_a_run_that_still_goes_on_is_left_to_its_own_call(run, results_file, records):
+    run("--arms", "2")
+    kept = results_file.read_bytes()
+    results_file.unlink()
+    (folder,) = (path.parent for path in records.glob(f"*-arms-*/{FILE_NAME}"))
+    with record.Record.reopen(folder):
+        assert run("--add").returncode == 0
+        assert not results_file.exists()
+    assert run("--add").returncode == 0
+    assert results_file.read_bytes() == kept
+
+
 def test_a_run_of_another_profile_is_refused(run, cli, write_profile, simulation, records, results_file):
     folder = records / "other"
     options = ("--python", simulation.python, "--data", "synthetic", "--steps", 3, "--budget", "20s")
@@ -126,6 +140,15 @@ def test_short_runs_are_judged_as_real_ones():
     counts = short_runs.count([HERE, replace(HERE, blocks=slower)], 8)
     assert (counts.runs, counts.claimed, counts.covered) == (3, 1, 2)
     assert short_runs.count([HERE], 20).runs == 0
+
+
+def test_short_runs_stop_at_a_look_as_real_ones_do():
+    slower = [[0.05, 0.06 + 0.0001 * (number % 5)] for number in range(45)]
+    (speedup,) = short_runs.judge(slower)
+    assert (speedup.verdict, speedup.blocks) == (Verdict.SLOWER, 14)
+    equal = numpy.random.default_rng(1).lognormal(-3, 0.2, (45, 2)).tolist()
+    (speedup,) = short_runs.judge(equal)
+    assert (speedup.verdict, speedup.blocks) == (Verdict.NOT_FOUND, 45)
 
 
 def test_with_many_arms_one_wrong_comparison_makes_a_run_wrong():

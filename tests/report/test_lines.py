@@ -336,3 +336,39 @@ def test_of_a_failed_worker_the_last_lines_are_shown_and_nothing_is_claimed():
     assert "          | two\n          | three\n          | four\n" in text
     assert "| one" not in text
     assert "CI" not in text
+
+
+# --- disturbed blocks with another speedup, and total times ---
+
+
+def half_disturbed(quiet, in_disturbed, of=40, hit=24):
+    """The events of a run whose first blocks were disturbed and took other times."""
+    spread = [1 + 0.001 * (number % 7) for number in range(of)]
+    seconds = [factor * (in_disturbed if number < hit else quiet) for number, factor in enumerate(spread)]
+    return disturbed(events_of(of, mine={"seconds": seconds}, baseline={"seconds": [1.0] * of}), *range(hit))
+
+
+def test_blocks_under_load_with_another_speedup_are_told_and_the_verdict_holds_under_that_load():
+    events = half_disturbed(quiet=1.0, in_disturbed=0.5)
+    noise = [row.text for row in rows(events) if isinstance(row.text, said.OtherInDisturbed)]
+    assert [(round(one.ratio, 1), one.blocks, one.arm) for one in noise] == [(2.0, 24, None)]
+    assert printed(events).startswith("FASTER UNDER LOAD  mine: ")
+
+
+def test_the_same_verdict_of_the_quiet_blocks_is_not_enough_where_their_speedup_differs():
+    events = half_disturbed(quiet=0.9, in_disturbed=0.25)
+    assert printed(events).startswith("FASTER UNDER LOAD  mine: ")
+
+
+def test_quiet_blocks_that_say_the_same_need_no_load():
+    events = half_disturbed(quiet=0.5, in_disturbed=0.5)
+    assert not [row for row in rows(events) if isinstance(row.text, said.OtherInDisturbed)]
+    assert printed(events).startswith("FASTER  mine: ")
+
+
+def test_total_times_weigh_slow_blocks():
+    long = " ".join(details(events_of(20)).split())
+    assert "total all samples together: 2.0" in long
+    seconds = [0.5] * 19 + [40.0]
+    long = " ".join(details(events_of(20, mine={"seconds": seconds}, baseline={"seconds": [1.0] * 20})).split())
+    assert "outside of the interval: slow blocks had another speedup" in long

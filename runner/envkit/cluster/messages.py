@@ -44,7 +44,7 @@ class SlowNode(Caution):
 
 
 class UnderLoad(Caution):
-    """Something disturbed nearly all blocks of a node. ``load`` says what."""
+    """Something disturbed most blocks of a node. ``load`` says what."""
 
     template = "was {load}: measure it again"
 

@@ -102,7 +102,7 @@ def _exchanged(sample: Sample, ranks: int) -> Row:
 def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     """One row per arm that was measured. ``time`` is that of the last event.
 
-    The reference has no ``ratio``, and one process no ``communication_s``. ``load`` is what disturbed nearly all blocks
+    The reference has no ``ratio``, and one process no ``communication_s``. ``load`` is what disturbed most blocks
     (``envkit.analysis.load``), so that the result holds only beside that; ``load_cpus`` is how many CPUs it took.
     """
     run = Run.parse(events)

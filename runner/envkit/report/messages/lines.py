@@ -180,7 +180,7 @@ class WithoutDisturbed(Note):
 class OtherInDisturbed(Caution):
     """Interference changed the effect itself."""
 
-    template = "[{arm} ]{ratio:ratio}x in the {blocks:count disturbed block}: the speedup is another one under load"
+    template = "[{arm} ]{ratio:ratio}x in the {blocks:count disturbed block}: the speedup differs under load"
 
     ratio: float
     blocks: int

@@ -182,7 +182,7 @@ def _timed_steps(
 def _usage(
     timed_steps: Stretch, of_training: dict[str, float | None], cpus: Collection[int]
 ) -> dict[str, float | None]:
-    """Return what the timed steps used with what they started beside them, and the CPU time ``of_training``.
+    """Return the resources that the timed steps and their processes used, and the CPU time ``of_training``.
 
     ``worker_cpus`` is how many CPUs it began with, ``frequency_mhz`` their speed after the timed steps.
     """
