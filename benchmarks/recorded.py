@@ -158,7 +158,7 @@ def shown(name: str, alternative: str) -> str:
 def write(
     path: Path, page_parts: Sequence[str], picture: Picture, result: Result, alternative: str, folder: Path
 ) -> None:
-    """Write the page, and beside it the picture in each theme and the raw samples of the run in ``folder``.
+    """Write the page of the run in ``folder``, its picture in each theme, and its raw samples.
 
     ``alternative`` is read out instead of the picture.
     """
