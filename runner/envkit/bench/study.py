@@ -80,6 +80,7 @@ class StoppingRule:
     precision: float | None = None  # the largest half-width to stop at, as a share of the ratio; None: by the gain
     margin: float = MARGIN  # the smallest difference that matters, as a share
     timeout_s: float = TIMEOUT_S  # of one worker
+    drop_arms: bool = False  # profiles that can't be the fastest leave at a look
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
@@ -194,6 +195,17 @@ class Study:
     def sharing(self) -> int:
         """How many comparisons share the error rate; at least 1."""
         return max(1, len(self.pairs))
+
+    @property
+    def drops_arms(self) -> bool:
+        """Return whether arms can be dropped: several in single processes that share a reference, if the rule says so.
+
+        A number of blocks that was ordered has no look that could drop one.
+        """
+        plain = self.view is View.EFFECTS and not self.distributed and not self.at_once and not self.single_processes
+        effects_only = all(contrast.role is Role.EFFECT for contrast in self.contrasts)
+        several = len(self.compared) > 1 and len(self.references) == 1
+        return self.stopping.drop_arms and not self.stopping.blocks and plain and effects_only and several
 
     @property
     def fewest_blocks(self) -> int:

@@ -71,6 +71,7 @@ def add(
     group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted run in this folder")
     add_output(parser)
     parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False)  # which not all of these commands have
+    parser.set_defaults(keep_arms=True)
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS
@@ -94,6 +95,14 @@ def _add_length(parser: Parser, budget: str, blocks: str) -> None:
                        help="run N untimed steps first (default: from the pace of the machine)")  # fmt: skip
     group.add_argument("--seed", metavar="N", type=count, advanced=True,
                        help="seed the random order of blocks (default: random)")  # fmt: skip
+
+
+def add_keep_arms(parser: Parser) -> None:
+    """Add the option to measure all profiles to the end, after ``add``."""
+    group = parser.add_argument_group("how long")
+    group.add_argument("--keep-arms", action="store_true", default=False, advanced=True,
+                       help="measure all profiles to the end (default: drop those that can't be the "
+                       "fastest)")  # fmt: skip
 
 
 def add_output(parser: Parser) -> None:
@@ -142,6 +151,7 @@ def study(
         precision=arguments.half_width,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
+        drop_arms=not (arguments.keep_arms or arguments.blocks or arguments.full) and view is View.EFFECTS,
         open_ended=arguments.budget is None,
     )
     made = Study(

@@ -26,6 +26,7 @@ def add_arguments(parser: Parser) -> None:
                         help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
     budget = text(help_messages.BenchBudget(measuring_options.BUDGET, BUDGET_EACH_S, rank_options.BUDGET))
     measuring_options.add(parser, budget=budget, every=help_messages.BENCH["every"])
+    measuring_options.add_keep_arms(parser)
     rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
