@@ -198,14 +198,10 @@ class Study:
 
     @property
     def drops_arms(self) -> bool:
-        """Return whether arms can be dropped: several in single processes that share a reference, if the rule says so.
-
-        A number of blocks that was ordered has no look that could drop one.
-        """
-        plain = self.view is View.EFFECTS and not self.distributed and not self.at_once and not self.single_processes
+        """Return whether arms can be dropped, at looks: of single processes that share a reference, by the rule."""
+        plain = self.view is View.EFFECTS and not (self.distributed or self.at_once or self.stopping.blocks)
         effects_only = all(contrast.role is Role.EFFECT for contrast in self.contrasts)
-        several = len(self.compared) > 1 and len(self.references) == 1
-        return self.stopping.drop_arms and not self.stopping.blocks and plain and effects_only and several
+        return self.stopping.drop_arms and plain and effects_only and len(self.compared) > 1 == len(self.references)
 
     @property
     def fewest_blocks(self) -> int:

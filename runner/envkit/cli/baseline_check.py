@@ -40,7 +40,6 @@ from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS
 # Options of other commands that measure.
 NOT_HERE: dict[str, object] = {
     "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "seed": None, "nproc": None,
-    "keep_arms": True,
     "nodes": None, "weak": False, "dry_run": False, "resume": None,
 }  # fmt: skip
 # The most timed steps of a sample.

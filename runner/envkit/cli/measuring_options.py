@@ -71,7 +71,6 @@ def add(
     group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted run in this folder")
     add_output(parser)
     parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False)  # which not all of these commands have
-    parser.set_defaults(keep_arms=True)
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS
@@ -100,7 +99,7 @@ def _add_length(parser: Parser, budget: str, blocks: str) -> None:
 def add_keep_arms(parser: Parser) -> None:
     """Add the option to measure all profiles to the end, after ``add``."""
     group = parser.add_argument_group("how long")
-    group.add_argument("--keep-arms", action="store_true", default=False, advanced=True,
+    group.add_argument("--keep-arms", action="store_true", advanced=True,
                        help="measure all profiles to the end (default: drop those that can't be the "
                        "fastest)")  # fmt: skip
 
@@ -137,11 +136,12 @@ def study(
     arms: Sequence[Arm],
     budget_s: float | None = None,
     view: View = View.EFFECTS,
+    drop_arms: bool = False,
 ) -> Study:
     """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
-    ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
-    options that don't go together.
+    ``budget_s`` is what the command takes where no budget is given, None for the usual one. With ``drop_arms`` profiles
+    that can't be the fastest leave the run. Raises InputError for options that don't go together.
     """
     workload, command = user_command.from_args(arguments) or (arguments.workload or DEFAULT, None)
     require(arguments)
@@ -151,7 +151,7 @@ def study(
         precision=arguments.half_width,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
-        drop_arms=not (arguments.keep_arms or arguments.blocks or arguments.full) and view is View.EFFECTS,
+        drop_arms=drop_arms,
         open_ended=arguments.budget is None,
     )
     made = Study(

@@ -26,7 +26,7 @@ NUMERICS = ("same", "any")
 GRID_BLOCKS = 6
 # Options of other commands that measure, which a tuning does not have.
 NOT_HERE: dict[str, object] = {
-    "full": False, "epochs": None, "until": None, "half_width": None, "keep_arms": True, "margin": None, "force": False,
+    "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "force": False,
     "allow_unknown": False,
 }  # fmt: skip
 

@@ -67,7 +67,8 @@ def _study(arguments: argparse.Namespace) -> Study:
             ]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
-        study = measuring_options.study(arguments, title, arms, budget_s, view)
+        drop_arms = len(arguments.profile) > 1 and not arguments.keep_arms
+        study = measuring_options.study(arguments, title, arms, budget_s, view, drop_arms)
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
     return study

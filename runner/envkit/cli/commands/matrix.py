@@ -74,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _study(arguments: argparse.Namespace) -> Study:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
-    return replace(measuring_options.study(arguments, "matrix", [reference]), nodes=1)
+    return replace(
+        measuring_options.study(arguments, "matrix", [reference], drop_arms=not arguments.keep_arms), nodes=1
+    )
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
