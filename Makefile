@@ -97,7 +97,7 @@ reliability: dev  ## kill, fill the disk and more, print what a run survives, an
 simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (15 minutes; writes docs/results/simulated.md)
 	@$(VENV)/bin/python -m benchmarks.simulated $(ARGS)
 
-selection: dev  ## does a run with many profiles choose the right one? simulated (5 minutes; writes docs/results/selection.md)
+selection: dev  ## does a run with many profiles choose the right one? simulated (a minute; writes docs/results/selection.md)
 	@$(VENV)/bin/python -m benchmarks.selection $(ARGS)
 
 rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours, or less with --at-once; writes docs/results/rivals.md)
