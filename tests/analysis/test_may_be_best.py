@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy
 import pytest
 from envkit.analysis.intervals import Intervals
+from envkit.bench.arms import Arm
 from envkit.bench.decide import PLANNED
 from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.stats.sequential import design
@@ -18,26 +19,29 @@ from tests.reports import events_of, printed
 from tests.simulation import times
 
 MARGIN = 0.02
+BASELINE = Arm("baseline", "baseline", "local")
 
 
 class Simulated(Intervals):
     """The speedup of each arm from its times alone."""
 
     def of(self, arm, role):
-        return speedup(self.run.block_ratios(arm, reference="baseline"), ERROR_RATE, MARGIN)
+        return speedup(self.run.block_ratios(arm, reference=BASELINE), ERROR_RATE, MARGIN)
 
 
 def chosen(gains, deviation, blocks, random):
     """Return the arms that may be the best in one simulated run; ``gains`` are by arm."""
-    log_s = {"baseline": random.normal(0, deviation, blocks)}
+    log_s = {BASELINE.name: random.normal(0, deviation, blocks)}
     log_s |= {arm: random.normal(-math.log(gain), deviation, blocks) for arm, gain in gains.items()}
+    arms = [Arm(name, name, "local") for name in gains]
     run = SimpleNamespace(
         design=design(blocks, len(gains)),
         ended=PLANNED,
+        dropped={},
         study=SimpleNamespace(stopping=SimpleNamespace(margin=MARGIN)),
-        block_ratios=lambda arm, reference: [*(log_s[reference] - log_s[arm])],
+        block_ratios=lambda arm, reference: [*(log_s[reference.name] - log_s[arm.name])],
     )
-    return Simulated(run, {*gains}).may_be_best([*gains])
+    return [arm.name for arm in Simulated(run, {*gains}).may_be_best(arms)]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,17 @@
-"""The interval of each contrast of a run, the arms that may be the best, and the effect of each setting of a profile.
-
-References:
-  J. C. Hsu: Simultaneous confidence intervals for all distances from the "best". Annals of Statistics 9 (1981).
-"""
+"""The interval of each contrast of a run, the arms that may be the best, and the effects of a profile's settings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role
 from envkit.bench.decide import ENDED, PRECISE
 from envkit.bench.run import Run
 from envkit.stats.contribution import Contribution, contribution
 from envkit.stats.interval import Speedup
+from envkit.stats.selection import is_slower, with_best
 from envkit.stats.sequential import at_end
-from envkit.stats.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -41,29 +37,27 @@ class Intervals:
         if contrast is None or design is None or not contrast.pair <= set(self.in_effect):
             return None
         ratios = run.block_ratios(study.arm(contrast.arm), reference=study.arm(contrast.reference))
-        return at_end(design, ratios, study.stopping.margin, stopped_early=run.ended == PRECISE)
+        return at_end(design, ratios, study.stopping.margin, run.ended == PRECISE or contrast.arm in run.dropped)
 
     def may_be_best(self, arms: Collection[Arm]) -> list[Arm]:
         """Return which of ``arms`` can't be told from the fastest, that one first; none before the run has ended.
 
-        Each arm is compared with the one of the highest speedup, in the blocks of both, and is out if it is slower.
-        Each other may have that speedup, so comparisons with all others share the error rate, over all looks. The
-        truly fastest arm is missing in at most 5% of runs (Hsu 1981). Bonferroni's inequality replaces Dunnett's
-        critical values, which the signed-rank interval does not have.
+        Arms that were dropped as slower than one of them are out. Each other is compared with the one of the highest
+        speedup, in the blocks of both, and is out if it is slower. The truly fastest arm is missing in at most 5% of
+        runs (``envkit.stats.selection``).
         """
         run, design = self.run, self.run.design if self.run.ended in ENDED else None
-        known = {arm: estimate.ratio for arm in arms if (estimate := self.of(arm, Role.EFFECT)) is not None}
-        if design is None or not known:
+        speedups = {arm: estimate.ratio for arm in arms if (estimate := self.of(arm, Role.EFFECT)) is not None}
+        ranked = sorted(speedups, key=lambda arm: -speedups[arm])
+        among = {run.study.reference.name, *(arm.name for arm in arms)}
+        slower_than = {name: event.arms[name] for name, event in run.dropped.items()}
+        left = [arm for arm in ranked if slower_than.get(arm.name) not in among]
+        if design is None or not left:
             return []
-        best, *others = sorted(known, key=lambda arm: -known[arm])
-        shared = replace(design, comparisons=max(1, len(others)))
-        near = [best]
-        for arm in others:
-            ratios = run.block_ratios(arm, reference=best)
-            against = at_end(shared, ratios, run.study.stopping.margin, stopped_early=run.ended == PRECISE)
-            if against is None or against.verdict != Verdict.SLOWER:
-                near.append(arm)
-        return near
+        best, *others = left
+        shared, margin, is_early = with_best(design, len(speedups)), run.study.stopping.margin, run.ended == PRECISE
+        against = {arm: at_end(shared, run.block_ratios(arm, reference=best), margin, is_early) for arm in others}
+        return [best, *(arm for arm in others if not is_slower(against[arm]))]
 
     def of(self, arm: Arm, role: Role) -> Speedup | None:
         """Return the same of an arm's contrast in a role."""

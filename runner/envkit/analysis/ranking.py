@@ -33,6 +33,11 @@ def ratio_of(comparison: Comparison) -> float | None:
     return comparison.speedup.ratio if comparison.speedup else comparison.single_ratio
 
 
+def place(comparison: Comparison) -> tuple[bool, float]:
+    """Return a key that is highest for the best: an arm that was dropped is slower than one that was not."""
+    return comparison.dropped is None, ratio_of(comparison) or 0.0
+
+
 def ranked(comparisons: Sequence[Comparison], view: View) -> list[Comparison]:
     """Return the comparisons: of many the fastest first, and those without a speedup last; else as they were named.
 

@@ -122,11 +122,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Recorde
         try:
             with record.reading(one.folder):
                 measured = bench_run.read(one.folder)
-                arms: dict[int, set[str]] = {}
-                for sample in measured.samples():
-                    arms.setdefault(sample.block, set()).add(sample.arm)
-                blocks = sum(len(names) == len(one.study.arms) for names in arms.values())
-                run = RecordedRun(one.folder, one.started, conclude(measured), blocks)
+                run = RecordedRun(one.folder, one.started, conclude(measured), measured.whole_blocks)
         except InputError as error:
             unread.append(Unread(one.folder, reason(error)))
             continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics as basic
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -81,6 +80,14 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Departure:
+    """An arm was dropped after so many complete blocks, as it is slower than another arm."""
+
+    blocks: int
+    slower_than: str
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One arm against its reference."""
 
@@ -98,6 +105,7 @@ class Comparison:
     total_ratio: float | None = None  # all of the reference's timed seconds over all of the arm's, for equal work
     scale: float | None = None  # the noise that the interval's width shows, in such deviations (stats.power)
     drift: Drift | None = None  # how that ratio changed in the run
+    dropped: Departure | None = None  # where the arm left the run early
 
     @property
     def words(self) -> str:
@@ -105,9 +113,12 @@ class Comparison:
         return self.speedup.words if self.speedup else str(self.verdict)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, with verdicts in words, without the scale, which only plans the next run."""
+        """Plain data, with verdicts in words.
+
+        It lacks the scale, which only plans the next run, and the departure, which the run's document has.
+        """
         return {
-            **{name: value for name, value in asdict(self).items() if name != "scale"},
+            **{name: value for name, value in asdict(self).items() if name not in ("scale", "dropped")},
             "verdict": self.words,
             "speedup": self.speedup and self.speedup.to_json(),
             "without_interference": self.without_interference and self.without_interference.to_json(),
@@ -128,6 +139,7 @@ class Result:
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
+    complete_blocks: int  # with a sample of each arm that was not dropped before
     interference: dict[int, list[Message]]  # by block: what disturbed it from outside
     disturbed_arms: dict[int, set[str]]  # by block: the arms whose sample was disturbed
     reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
@@ -170,10 +182,9 @@ class Result:
         return len(self.comparisons) > 1 and self.study.view is not View.SETTINGS and not self.study.at_once
 
     @property
-    def complete_blocks(self) -> int:
-        """Return how many blocks have a sample of each arm."""
-        counts = Counter(sample.block for sample in self.samples)
-        return sum(count == len(self.study.arms) for count in counts.values())
+    def dropped(self) -> dict[str, Departure]:
+        """Return when each arm that was dropped left the run, by its name."""
+        return {comparison.arm: comparison.dropped for comparison in self.comparisons if comparison.dropped}
 
     def peaks(self, arm: str) -> tuple[float, float] | None:
         """Return the peak memory of an arm and of its reference, in bytes.
@@ -199,7 +210,7 @@ class Result:
             "comparisons": [finite(comparison.to_json()) for comparison in self.comparisons],
             "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
-            "design": self.design and asdict(self.design),
+            "design": self.design and {key: asdict(self.design)[key] for key in ("planned", "looks", "comparisons")},
             "warm_up_steps": self.lengths.warm_up,
             "unsteady": self.lengths.unsteady,
             "skipped_steps": self.lengths.skipped_steps,
@@ -221,6 +232,7 @@ class Result:
                 {"block": failure.block, "arm": failure.arm, "problem": failure.problem} for failure in self.failures
             ],
             "may_be_best": self.may_be_best,
+            "dropped": {name: asdict(departure) for name, departure in self.dropped.items()},
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
@@ -274,6 +286,7 @@ def conclude(run: Run) -> Result:
         measured=list(measured.values()),
         comparisons=comparisons,
         samples=sample_times(run.events, run.skipped_steps),
+        complete_blocks=run.whole_blocks,
         interference=interference,
         disturbed_arms=disturbed_arms(samples),
         reference_kernel_range_s=reference_kernel_range(kernels, interference),
@@ -358,11 +371,12 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     planned = run.design or design(len(ratios), len(study.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
-    speedup = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
-    samples, others = run.samples(reference, arm), run.first(OtherPrograms)
+    event = run.dropped.get(arm.name)
+    speedup = at_end(planned, ratios, study.stopping.margin, ended == PRECISE or event is not None)
+    blocks, others = set(run.complete_blocks(arm)), run.first(OtherPrograms)
+    samples = [sample for sample in run.samples(reference, arm) if sample.block in blocks]
     hit = disturbed_blocks(samples)
     quiet = run.block_ratios(arm, without=set(hit))
-    blocks = set(run.complete_blocks(arm))
     without = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
     beside = neighbours(samples, others) if speedup else None
     of_sides = [run.comparable_steps(side, blocks) for side in (reference, arm)]
@@ -374,7 +388,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         speedup=speedup,
         losses=losses,
         without_interference=without,
-        load=load(samples, len({sample.block for sample in run.samples()}), others) or beside
+        load=load(samples, len(blocks), others) or beside
         if speedup and not (same_verdict and other is None)
         else None,
         in_disturbed=other,
@@ -384,6 +398,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         total_ratio=_total_ratio(*of_sides),
         scale=interval_scale(ratios),
         drift=drift([math.exp(ratio) for ratio in ratios]),
+        dropped=Departure(event.block, event.arms[arm.name]) if event is not None else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Decide what a run does next, from its record alone: fix how many blocks there will be, take longer, or end.
+"""Decide what a run does next, from its record alone: fix how many blocks there are, take longer, drop arms, or end.
 
 A decision is an event of the record, or the reason why the run ends. A run that is resumed decides as it would have.
 """
@@ -6,12 +6,14 @@ A decision is an event of the record, or the reason why the run ends. A run that
 from __future__ import annotations
 
 from envkit.bench import room
-from envkit.bench.events import FixedDesign, Longer, Resume
+from envkit.bench.arms import Arm
+from envkit.bench.events import Dropped, FixedDesign, Longer, Resume
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.room import DESIGN_BLOCKS, LATEST, OVERSHOOT, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.run import Run
-from envkit.stats.sequential import Design, design, may_stop
+from envkit.stats.selection import is_close, is_slower, leader, with_best
+from envkit.stats.sequential import Design, at_look, design, may_stop, stretched
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
@@ -19,7 +21,7 @@ ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
 TOO_SHORT = BUDGET_TOO_SHORT
 # An event to record, after which the run decides again; the reason to end; None to go on.
-Decision = Longer | FixedDesign | str | None
+Decision = Longer | FixedDesign | Dropped | str | None
 
 
 def after_blocks(run: Run, blocks: int) -> Decision:
@@ -32,8 +34,9 @@ def after_blocks(run: Run, blocks: int) -> Decision:
             return longer
         if blocks >= (LATEST if rule.blocks else DESIGN_BLOCKS):
             return _design(run, blocks)
-    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run, fixed):
-        return PRECISE
+    looked = _at_look(run, fixed, blocks) if fixed is not None and blocks in fixed.looks[:-1] else None
+    if looked is not None:
+        return looked
     if rule.blocks:
         return COMPLETE if blocks >= rule.blocks else None
     return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
@@ -54,11 +57,64 @@ def on_budget(run: Run, share: float = 1.0) -> Longer | str | None:
     return Longer(budget_s=study.stopping.budget_s, takes_s=round(need.total_s(), 3), blocks=need.fewest)
 
 
+def _at_look(run: Run, fixed: Design, blocks: int) -> Dropped | str | None:
+    """Return whether a look before the last ends the run, or drops arms."""
+    if precise_enough(run, fixed):
+        return PRECISE
+    slower = slower_arms(run, fixed) if run.study.drops_arms else None
+    return _dropped(run, fixed, blocks, slower) if slower else None
+
+
 def precise_enough(run: Run, fixed: Design) -> bool:
-    """Return whether all comparisons are decided, each with an interval that is narrow enough."""
-    rule = run.study.stopping
-    ratios = (run.block_ratios(arm, reference=other) for arm, other in run.study.pairs)
-    return all(may_stop(fixed, of_arm, rule.margin, rule.precision) for of_arm in ratios)
+    """Return whether all comparisons are decided, each with an interval that is narrow enough.
+
+    Arms that were dropped don't count. Where arms can be, no other may be faster than the leader by a relevant share.
+    """
+    study, rule, dropped = run.study, run.study.stopping, run.dropped
+    pairs = [(arm, other) for arm, other in study.pairs if arm.name not in dropped]
+    ratios = (run.block_ratios(arm, reference=other) for arm, other in pairs)
+    if not all(may_stop(fixed, of_arm, rule.margin, rule.precision) for of_arm in ratios):
+        return False
+    if not study.drops_arms or len(pairs) < 2:
+        return True
+    first, others = _leader_and_others(run)
+    shared = with_best(fixed, len(study.compared))
+    against = (at_look(shared, run.block_ratios(arm, reference=first), rule.margin) for arm in others)
+    return all(is_close(interval, rule.precision) for interval in against)
+
+
+def _leader_and_others(run: Run) -> tuple[Arm, list[Arm]]:
+    """Return the arm of the highest speedup so far, and the others that are compared and were not dropped."""
+    left = [arm for arm in run.study.compared if arm.name not in run.dropped]
+    first = run.study.arm(leader({arm.name: run.block_ratios(arm) for arm in left}))
+    return first, [arm for arm in left if arm != first]
+
+
+def slower_arms(run: Run, fixed: Design) -> dict[str, str]:
+    """Return the arms that are slower than the leader or the reference at this look, each with that arm's name.
+
+    An arm that has no interval yet stays, as it has no verdict.
+    """
+    study, margin = run.study, run.study.stopping.margin
+    first, others = _leader_and_others(run)
+    shared, slower = with_best(fixed, len(study.compared)), dict[str, str]()
+    for arm in others:
+        beside_reference = at_look(fixed, run.block_ratios(arm), margin)
+        if beside_reference is None:
+            continue
+        if is_slower(at_look(shared, run.block_ratios(arm, reference=first), margin)):
+            slower[arm.name] = first.name
+        elif is_slower(beside_reference):
+            slower[arm.name] = study.reference.name
+    return slower
+
+
+def _dropped(run: Run, fixed: Design, blocks: int, arms: dict[str, str]) -> Dropped:
+    """Return that ``arms`` are dropped; the others get as many blocks as there is time for, at least those planned."""
+    left_s = max(0.0, run.left_s - readings_s(run, blocks))
+    one_s = block_s(run, blocks, DESIGN_BLOCKS, without=arms)
+    goes_on = stretched(fixed, blocks, max(fixed.planned, blocks + int(left_s / one_s)))
+    return Dropped(block=blocks, arms=arms, planned_blocks=goes_on.planned, looks=[*goes_on.looks])
 
 
 def _over_budget(run: Run, blocks: int) -> str | None:

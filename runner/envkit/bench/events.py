@@ -86,6 +86,18 @@ class FixedDesign(Timed, frozen=True, kw_only=True, tag="design"):
     looks: list[int]
 
 
+class Dropped(Timed, frozen=True, kw_only=True, tag="dropped"):
+    """The event ``dropped``: after so many complete blocks, ``arms`` are measured no longer, as others are faster.
+
+    The blocks that fit into the time that is left, and the looks, replace those of the design.
+    """
+
+    block: int
+    arms: dict[str, str]  # by name, each with the arm that it is slower than
+    planned_blocks: int
+    looks: list[int]
+
+
 class LeftOut(Timed, frozen=True, kw_only=True, tag="left-out"):
     """The event ``left-out``: why a matrix does not measure some profiles, each reason a message as JSON."""
 
@@ -232,7 +244,7 @@ class End(Timed, frozen=True, kw_only=True, tag="end"):
 EVENTS: dict[str, type[Timed | Sample]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (
-        Beginning, WarmUp, Lengths, FixedDesign, LeftOut, OtherPrograms, Longer, Sample, Failure, ReferenceKernel,
-        ReferenceKernelFailure, Resume, End,
+        Beginning, WarmUp, Lengths, FixedDesign, Dropped, LeftOut, OtherPrograms, Longer, Sample, Failure,
+        ReferenceKernel, ReferenceKernelFailure, Resume, End,
     )
 }  # fmt: skip

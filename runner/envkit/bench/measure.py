@@ -18,10 +18,10 @@ import msgspec
 
 from envkit.bench import decide, pace, private_values, quality, requests, room, writes
 from envkit.bench.arms import Arm, View
-from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Timed, WarmUp
+from envkit.bench.events import Dropped, Failure, FixedDesign, Longer, ReferenceKernelFailure, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
-from envkit.bench.messages import ONE_OF_EACH, BlocksFit, InterimBest, InterimSpeedup
+from envkit.bench.messages import ONE_OF_EACH, ArmsDropped, BlocksFit, InterimBest, InterimSpeedup
 from envkit.bench.neighbours import Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -104,10 +104,12 @@ class _Run:
 
     def decided(self, choose: Callable[[Run], decide.Decision]) -> str | None:
         """Record each decision on what was measured; return the reason to end, or None to go on."""
-        while isinstance(decision := choose(self.so_far), Longer | FixedDesign):
+        while isinstance(decision := choose(self.so_far), Longer | FixedDesign | Dropped):
             self.append(decision)
             if isinstance(decision, Longer) and (need := room.need(self.so_far)) is not None:
                 self.say(room.going_on(need))
+            elif isinstance(decision, Dropped):
+                self.say(ArmsDropped(decision.block, tuple(decision.arms)))
         return decision
 
     def commands(self) -> dict[str, str]:
@@ -276,13 +278,14 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     measured = {(sample.block, sample.arm) for sample in run.so_far.samples()}
     prepared = job.study.epochs > 0  # a full training starts cold, as the user's would
     for block in itertools.count():
-        missing = [arm for arm in job.study.order(block) if (block, arm.name) not in measured]
+        missing = [arm for arm in run.so_far.arms_of(block) if (block, arm.name) not in measured]
         if not missing:
             continue
-        if block and len(missing) == len(job.study.arms):
+        if block and len(missing) == len(run.so_far.arms_of(block)):
             reason = run.decided(partial(decide.after_blocks, blocks=block))
             if reason is not None:
                 return reason
+            missing = run.so_far.arms_of(block)
         try:
             if not prepared and (reason := _prepare(run)) is not None:
                 return reason
@@ -306,6 +309,8 @@ def _prepare(run: _Run) -> str | None:
     if unknown and run.job.passed_on is not None:
         run.say(run.job.passed_on)
     for arm in run.job.study.arms:
+        if arm.name in run.so_far.dropped:
+            continue
         if not run.first(arm):
             return decide.NOT_IN_EFFECT
         is_over = run.so_far.spent_s > (1 + room.OVERSHOOT) * run.job.study.stopping.budget_s
@@ -335,7 +340,8 @@ def standing(run: Run) -> Message | None:
     study, fixed = run.study, run.design
     if fixed is None:
         return None
-    shown = [study.whole] if study.view is View.SETTINGS else study.compared
+    compared = [arm for arm in study.compared if arm.name not in run.dropped]
+    shown = [study.whole] if study.view is View.SETTINGS else compared
     speedups = []
     for arm in shown:
         interval = interim(fixed, run.block_ratios(arm), study.stopping.margin)

@@ -40,6 +40,15 @@ class PassedOn(Note):
     replaced: tuple[str, ...] = ()
 
 
+class ArmsDropped(Note):
+    """Others are faster than these; their time goes to the others."""
+
+    template = "dropped after {blocks:count block}, as slower: {names}"
+
+    blocks: int
+    names: tuple[str, ...]
+
+
 class BudgetTooShort(Message):
     """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
 

@@ -135,7 +135,7 @@ def require_numbers(folder: Path, events: Sequence[Event]) -> None:
                 for name in ("steps", "warmup_steps"):
                     for steps in event.get(name, {}).values():
                         _number(name, steps, 0, MOST_STEPS)
-            elif event["event"] == "design":
+            elif event["event"] in ("design", "dropped"):
                 for blocks in (event["planned_blocks"], *event["looks"]):
                     _number("looks", blocks, 0, MOST_BLOCKS)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -75,11 +75,8 @@ def need(run: Run) -> Need | None:
     study, lengths = run.study, run.lengths
     if not study.contrasts or study.one_run_each:
         return None
-    arms_of: dict[int, set[str]] = {}
-    for sample in run.samples():
-        arms_of.setdefault(sample.block, set()).add(sample.arm)
     first = {event.arm: event for event in run.all(WarmUp)}
-    blocks = sum(len(arms) == len(study.arms) for arms in arms_of.values())
+    blocks = run.whole_blocks
     missing, before_s = [arm for arm in study.arms if arm.name not in first], 0.0
     if blocks:
         one_block_s = block_s(run, blocks)
@@ -178,11 +175,15 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
         raise TooShort(BudgetBelowLeast("--budget", stopping.budget_s, found.fewest, what, least_s, give))
 
 
-def block_s(run: Run, blocks: int, latest: int = LATEST) -> float:
-    """Return the median seconds of the latest blocks, without the reference kernel."""
+def block_s(run: Run, blocks: int, latest: int = LATEST, without: Collection[str] = ()) -> float:
+    """Return the median seconds of the latest blocks, without the reference kernel.
+
+    Arms that were dropped don't count, nor do the arms ``without`` which the run goes on.
+    """
+    dropped = {*run.dropped, *without}
     took = dict.fromkeys(range(max(0, blocks - latest), blocks), 0.0)
     for sample in run.samples():
-        if sample.block in took:  # a worker that failed was tried again
+        if sample.block in took and sample.arm not in dropped:  # a worker that failed was tried again
             took[sample.block] += sample.worker_seconds
     return median(took.values())
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,10 +13,11 @@ from msgspec import Struct
 
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.events import EVENTS, Beginning, End, FixedDesign, Lengths, Resume, Sample, Timed
+from envkit.bench.events import EVENTS, Beginning, Dropped, End, FixedDesign, Lengths, Resume, Sample, Timed
 from envkit.bench.record import Event
 from envkit.bench.study import Study
 from envkit.common import codec
+from envkit.common.file_messages import OtherType
 from envkit.profiles.inspection import Inspection
 from envkit.profiles.resolve import of_rank
 from envkit.stats.interval import log_ratios
@@ -103,11 +105,42 @@ class Run:
 
     @property
     def design(self) -> Design | None:
-        """Return the looks that were fixed early in the run, or None if it did not get that far."""
+        """Return the looks that were fixed early in the run, and moved by arms that left; None before.
+
+        Raise Misfit if the record's looks can't be those of one run.
+        """
         fixed = self.first(FixedDesign)
         if fixed is None or not self.study.contrasts:
             return None
-        return Design(fixed.planned_blocks, tuple(fixed.looks), self.study.sharing)
+        first = Design(fixed.planned_blocks, tuple(fixed.looks), self.study.sharing)
+        latest = next(iter(reversed(self.all(Dropped))), None)
+        if latest is None:
+            return first
+        if len(latest.looks) != len(first.looks):
+            raise codec.Misfit(OtherType("looks"))
+        shares = tuple(map(first.share, first.looks))  # which each look keeps
+        return replace(first, planned=latest.planned_blocks, looks=tuple(latest.looks), shares=shares)
+
+    @property
+    def dropped(self) -> dict[str, Dropped]:
+        """Return the event of each arm that was dropped, by its name."""
+        return {name: event for event in self.all(Dropped) for name in event.arms}
+
+    def arms_of(self, block: int) -> list[Arm]:
+        """Return the arms of a block (from 0), in the order in which it runs them: those that were not dropped."""
+        dropped = self.dropped
+        order = self.study.order(block)
+        return [arm for arm in order if arm.name not in dropped or block < dropped[arm.name].block]
+
+    @property
+    def whole_blocks(self) -> int:
+        """Return how many blocks have a sample of each of their arms."""
+        arms: dict[int, set[str]] = {}
+        for sample in self.samples():
+            arms.setdefault(sample.block, set()).add(sample.arm)
+        blocks_of = {name: event.block for name, event in self.dropped.items()}
+        left = ({arm.name for arm in self.study.arms if block < blocks_of.get(arm.name, math.inf)} for block in arms)
+        return sum(names >= expected for names, expected in zip(arms.values(), left, strict=True))
 
     def inspection(self, arm: Arm) -> Inspection:
         """Return what a process of ``arm`` finds: its image and machine, and its part of the CPUs."""

@@ -80,6 +80,7 @@ class StoppingRule:
     precision: float | None = None  # the largest half-width to stop at, as a share of the ratio; None: by the gain
     margin: float = MARGIN  # the smallest difference that matters, as a share
     timeout_s: float = TIMEOUT_S  # of one worker
+    drop_arms: bool = False  # profiles that can't be the fastest leave at a look
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
@@ -194,6 +195,13 @@ class Study:
     def sharing(self) -> int:
         """How many comparisons share the error rate; at least 1."""
         return max(1, len(self.pairs))
+
+    @property
+    def drops_arms(self) -> bool:
+        """Return whether arms can be dropped, at looks: of single processes that share a reference, by the rule."""
+        plain = self.view is View.EFFECTS and not (self.distributed or self.at_once or self.stopping.blocks)
+        effects_only = all(contrast.role is Role.EFFECT for contrast in self.contrasts)
+        return self.stopping.drop_arms and plain and effects_only and len(self.compared) > 1 == len(self.references)
 
     @property
     def fewest_blocks(self) -> int:

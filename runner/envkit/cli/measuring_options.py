@@ -96,6 +96,14 @@ def _add_length(parser: Parser, budget: str, blocks: str) -> None:
                        help="seed the random order of blocks (default: random)")  # fmt: skip
 
 
+def add_keep_arms(parser: Parser) -> None:
+    """Add the option to measure all profiles to the end, after ``add``."""
+    group = parser.add_argument_group("how long")
+    group.add_argument("--keep-arms", action="store_true", advanced=True,
+                       help="measure all profiles to the end (default: drop those that can't be the "
+                       "fastest)")  # fmt: skip
+
+
 def add_output(parser: Parser) -> None:
     """Add where the record goes, and what is printed."""
     group = parser.add_argument_group("output")
@@ -128,11 +136,12 @@ def study(
     arms: Sequence[Arm],
     budget_s: float | None = None,
     view: View = View.EFFECTS,
+    drop_arms: bool = False,
 ) -> Study:
     """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
-    ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
-    options that don't go together.
+    ``budget_s`` is what the command takes where no budget is given, None for the usual one. With ``drop_arms`` profiles
+    that can't be the fastest leave the run. Raises InputError for options that don't go together.
     """
     workload, command = user_command.from_args(arguments) or (arguments.workload or DEFAULT, None)
     require(arguments)
@@ -142,6 +151,7 @@ def study(
         precision=arguments.half_width,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
+        drop_arms=drop_arms,
         open_ended=arguments.budget is None,
     )
     made = Study(

@@ -121,7 +121,9 @@ def _per_profile(result: Result) -> list[Message]:
     if len(ranked) > 1:
         # the noisiest of many is the likeliest to be at the top without being known to be faster
         by_speed = 0 if ranking.many(ranked) else -1
-        ranked = sorted(ranked, key=lambda one: (*_by_worth(one), by_speed * (ranking.ratio_of(one) or 0)))
+        ranked = sorted(
+            ranked, key=lambda one: (*_by_worth(one), one.dropped is not None, by_speed * (ranking.ratio_of(one) or 0))
+        )
     for comparison in ranked:
         arm = result.study.arm(comparison.arm)
         is_unusable = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(

@@ -9,7 +9,7 @@ from envkit.analysis import ranking
 from envkit.analysis.gpu_readings import trained_on
 from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
-from envkit.analysis.result import Comparison, Measured, Result
+from envkit.analysis.result import Comparison, Departure, Measured, Result
 from envkit.bench.arms import View
 from envkit.checks import effect
 from envkit.messages import Message, from_json
@@ -67,6 +67,7 @@ def rows(result: Result) -> list[Row]:
     lines: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
         ("Best", best([study.names(arm)[0] for arm in result.may_be_best])),
+        ("Dropped", dropped(result.dropped)),
         ("Settings", settings(shown, result.not_in_effect, len(comparisons), things, has_settings)),
         *(("Losses", message) for message in losses(result)),
         *(("Noise", message) for message in noisy),
@@ -88,6 +89,22 @@ def best(names: Sequence[str]) -> Message | None:
     if len(names) < 2:
         return None
     return messages.MayBeBest(tuple(names[:MOST_NAMED]), len(names[MOST_NAMED:]) or None)
+
+
+def dropped(departures: Mapping[str, Departure]) -> Message | None:
+    """Return which arms left the run early, when, and what they are slower than; None if all were kept."""
+    if not departures:
+        return None
+    blocks = {departure.blocks for departure in departures.values()}
+    faster = {departure.slower_than for departure in departures.values()}
+    names, last = [*departures], max(blocks) if len(blocks) > 1 else None
+    return messages.Dropped(
+        min(blocks),
+        last,
+        min(faster) if len(faster) == 1 else messages.ANOTHER,
+        tuple(names[:MOST_NAMED]),
+        len(names[MOST_NAMED:]) or None,
+    )
 
 
 def _weight(message: Message) -> str:

@@ -157,21 +157,25 @@ def speedups(result: Result) -> Table:
     marks, _ = cautions.legend(result)
     across = result.study.view is View.WORKLOADS
     peak = {measured.arm: f"{measured.peak_memory_bytes / 2**20:,.0f} MiB" for measured in result.measured}
+    samples = {measured.arm: str(measured.samples) for measured in result.measured} if result.dropped else {}
     rows, weights = [], []
     for name, one in _ordered(result):
         memory = [] if across else [peak.get(name, "-")]
         first = [result.study.workload_of(result.study.arm(name)), result.study.arm(name).profile] if across else [name]
         figures = found_cells(one) if one else ["1", "", "reference"]
-        rows.append([*first, *figures, *memory, *([marks.get(name, "")] if marks else [])])
+        of_arm = [*([samples.get(name, "0")] if samples else []), *figures, *memory]
+        rows.append([*first, *of_arm, *([marks.get(name, "")] if marks else [])])
         weights.append(ranking.weight_of(one) if one else "plain")
     columns = [
         *(["workload", "profile"] if across else [first_column(result.study.view, result.engines)]),
+        *(["samples"] if samples else []),
         "speedup",
         "95% CI",
         "difference",
     ]
     columns += [*([] if across else ["memory"]), *(["cautions"] if marks else [])]
-    return Table(columns, rows, (2,) if across else (1, 4), weights, legend(result))
+    numbers = [place for place, name in enumerate(columns) if name in ("samples", "speedup", "memory")]
+    return Table(columns, rows, numbers, weights, legend(result))
 
 
 def trained(result: Result) -> Table:

@@ -144,7 +144,7 @@ def _of_many(result: Result) -> Message:
     study, counts = result.study, counted(ranked, result.environments)
     things = tables.things(study.view, result.engines, study.compared)
     reference = study.names(ranked[0].arm)[1]
-    by_speed = sorted(filter(ranking.ratio_of, ranked), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
+    by_speed = sorted(filter(ranking.ratio_of, ranked), key=ranking.place, reverse=True)
     sound = [comparison for comparison in by_speed if not judgement.losses_differ(comparison)]
     if not any(map(ranking.ratio_of, ranked)):
         return _without_results(result, ranked)

@@ -24,6 +24,8 @@ run stops where the gain looks large.
 
 References:
   K. K. G. Lan, D. L. DeMets: Discrete sequential boundaries for clinical trials. Biometrika 70 (1983).
+  K. K. G. Lan, D. L. DeMets: Group sequential procedures: calendar versus information time. Statistics in Medicine 8
+  (1989).
   P. Armitage, C. K. McPherson, B. C. Rowe: Repeated significance tests on accumulating data. JRSS A 132 (1969).
   I. K. Hwang, W. J. Shih, J. S. DeCani: Group sequential designs using a family of type I error probability spending
   functions. Statistics in Medicine 9 (1990).
@@ -34,7 +36,7 @@ References:
 from __future__ import annotations
 
 import math
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -79,11 +81,22 @@ class Design:
     planned: int
     looks: tuple[int, ...]
     comparisons: int
+    shares: tuple[float, ...] = ()  # of the spending, one for each look; without them a look's share of the blocks
 
     @property
     def error_rate(self) -> float:
         """Return the error rate of one comparison."""
         return ERROR_RATE / self.comparisons
+
+    def share(self, blocks: int) -> float:
+        """Return where a look at so many blocks is on the way to the last: between looks in proportion, at most 1."""
+        if not self.shares:
+            return min(1.0, blocks / self.planned)
+        later = bisect_left(self.looks, blocks)
+        if later == len(self.looks):
+            return 1.0
+        before, share = (self.looks[later - 1], self.shares[later - 1]) if later else (0, 0.0)
+        return share + (self.shares[later] - share) * (blocks - before) / (self.looks[later] - before)
 
 
 def design(planned: int, comparisons: int) -> Design:
@@ -91,6 +104,17 @@ def design(planned: int, comparisons: int) -> Design:
     planned = max(planned, MIN_BLOCKS)
     shares = {max(FIRST_LOOK, round(planned * look / LOOKS)) for look in range(1, LOOKS + 1)}
     return Design(planned, (*sorted(look for look in shares if look < planned), planned), comparisons)
+
+
+def stretched(fixed: Design, blocks: int, planned: int) -> Design:
+    """Return the design with as many looks and another, larger number of planned blocks, after a look at ``blocks``.
+
+    Looks to come move away in proportion. Each keeps its share of the spending (calendar time; Lan and DeMets 1989), so
+    that the looks that were made stay valid.
+    """
+    scale = (planned - blocks) / (fixed.planned - blocks)
+    looks = tuple(look if look <= blocks else blocks + int(scale * (look - blocks) + 0.5) for look in fixed.looks)
+    return Design(planned, looks, fixed.comparisons, tuple(map(fixed.share, fixed.looks)))
 
 
 def at_look(fixed: Design, ratios: Sequence[float], margin: float) -> Speedup | None:
@@ -126,9 +150,9 @@ def interim(fixed: Design, ratios: Sequence[float], margin: float) -> Speedup | 
     In 95% of runs, all that are shown cover the truth (a confidence sequence), with --blocks too. None before the first
     look that can have an interval.
     """
-    planned = design(fixed.planned, fixed.comparisons)
-    latest = max((look for look in planned.looks[:-1] if look <= len(ratios)), default=0)
-    return at_look(planned, ratios[:latest], margin)
+    looking = fixed if len(fixed.looks) > 1 else design(fixed.planned, fixed.comparisons)
+    latest = max((look for look in looking.looks[:-1] if look <= len(ratios)), default=0)
+    return at_look(looking, ratios[:latest], margin)
 
 
 def may_stop(fixed: Design, ratios: Sequence[float], margin: float, precision: float | None) -> bool:
@@ -160,23 +184,26 @@ def look_rate(fixed: Design, blocks: int, last: bool) -> float:
     """The nominal two-sided rate of the look at ``blocks`` blocks."""
     looks = (*(look for look in fixed.looks if look < blocks), blocks)
     rate = fixed.error_rate * (1 - HELD_BACK if len(looks) > 1 else 1)
-    return nominal_rates(looks, fixed.planned, rate, last)[-1]
+    shares = tuple(map(fixed.share, looks)) if fixed.shares else ()
+    return nominal_rates(looks, fixed.planned, rate, last, shares)[-1]
 
 
 @lru_cache(maxsize=1024)
-def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last: bool) -> tuple[float, ...]:
+def nominal_rates(
+    looks: tuple[int, ...], planned: int, error_rate: float, last: bool, shares: tuple[float, ...] = ()
+) -> tuple[float, ...]:
     """The nominal two-sided rate of each look, so that all together reject a true zero as often as was to be spent.
 
-    ``looks`` are in blocks. ``last``: the last of them spends all that is left of ``error_rate``. The chance to get as
-    far as a look and to be rejected there is integrated look by look (Armitage, McPherson and Rowe 1969; Jennison and
-    Turnbull, chapter 19): ``density`` is that of the Brownian motion among runs that no look has rejected yet. What a
-    look can't spend, because ranks come in whole numbers, is left for later ones.
+    ``looks`` are in blocks. ``last``: the last of them spends all that is left of ``error_rate``. ``shares`` are those
+    of ``Design``. The chance to get as far as a look and to be rejected there is integrated look by look (Armitage,
+    McPherson and Rowe 1969; Jennison and Turnbull, chapter 19): ``density`` is that of the Brownian motion among runs
+    that no look has rejected yet. What a look can't spend, because ranks come in whole numbers, is left for later ones.
     """
     import numpy
 
     nodes, weights = _gauss_legendre()
     times = [look / planned for look in looks]
-    spent = [error_rate * math.expm1(-GAMMA * min(1.0, time)) / math.expm1(-GAMMA) for time in times]
+    spent = [error_rate * math.expm1(-GAMMA * min(1.0, share)) / math.expm1(-GAMMA) for share in shares or times]
     if last:
         spent[-1] = error_rate
     rates: list[float] = []

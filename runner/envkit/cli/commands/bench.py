@@ -26,6 +26,7 @@ def add_arguments(parser: Parser) -> None:
                         help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
     budget = text(help_messages.BenchBudget(measuring_options.BUDGET, BUDGET_EACH_S, rank_options.BUDGET))
     measuring_options.add(parser, budget=budget, every=help_messages.BENCH["every"])
+    measuring_options.add_keep_arms(parser)
     rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
@@ -66,7 +67,8 @@ def _study(arguments: argparse.Namespace) -> Study:
             ]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
-        study = measuring_options.study(arguments, title, arms, budget_s, view)
+        drop_arms = len(arguments.profile) > 1 and not arguments.keep_arms
+        study = measuring_options.study(arguments, title, arms, budget_s, view, drop_arms)
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
     return study

@@ -59,6 +59,7 @@ def add_arguments(parser: Parser) -> None:
                         help="names of profiles, or YAML files (default: all shipped profiles). The report names those "
                         "that do not apply here, fail, or are not in effect")  # fmt: skip
     measuring_options.add(parser, budget=MATRIX["budget"])
+    measuring_options.add_keep_arms(parser)
     submission.add_job_options(parser, MATRIX["nodelist"], MATRIX["nodes"])
 
 
@@ -73,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _study(arguments: argparse.Namespace) -> Study:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
-    return replace(measuring_options.study(arguments, "matrix", [reference]), nodes=1)
+    return replace(
+        measuring_options.study(arguments, "matrix", [reference], drop_arms=not arguments.keep_arms), nodes=1
+    )
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -83,6 +86,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     for name in names:
         profile.load(name)
     study = submitted.anywhere(arguments, _study(arguments))
+    # nodes are compared by equal numbers of samples
+    study = replace(study, stopping=replace(study.stopping, drop_arms=False))
     requirements.require(study)
     if study.stopping.open_ended and not study.epochs and not study.stopping.blocks:
         study = study.with_stopping(budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))

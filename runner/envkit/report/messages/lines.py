@@ -15,6 +15,9 @@ NOT_READ = "add --loss-metric, or compare what your training prints"
 OTHER_WEIGHTS = "the images' PyTorch versions start from different weights"
 TOO_FEW_SAMPLES = "too few samples"
 
+# What an arm that was dropped is slower than, if it is not the same of all.
+ANOTHER = "another"
+
 ERROR = Severity.ERROR
 
 
@@ -26,6 +29,18 @@ class MayBeBest(Note):
 
     template = "can't be told from the fastest: {names}[, and {more} more]"
 
+    names: tuple[str, ...]
+    more: int | None = None
+
+
+class Dropped(Note):
+    """These ``names`` were dropped after ``first`` complete blocks, or up to ``last``: ``faster`` is faster."""
+
+    template = "after {first}[ to {last}] blocks, as slower than {faster}: {names}[, and {more} more]"
+
+    first: int
+    last: int | None
+    faster: str  # an arm, or ANOTHER
     names: tuple[str, ...]
     more: int | None = None
 

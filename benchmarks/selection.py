@@ -1,0 +1,310 @@
+"""Does a run with many profiles choose the right one, and what do profiles gain that leave it early?
+
+Runs are simulated, and decide as real ones do: ``envkit.bench.decide`` says when a run ends and which arms it drops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy
+from envkit.bench.arms import Arm
+from envkit.bench.decide import precise_enough, slower_arms
+from envkit.bench.run import Run
+from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
+from envkit.stats.interval import ERROR_RATE, ranks_outside
+from envkit.stats.selection import is_slower, leader, with_best
+from envkit.stats.sequential import Design, at_end, design, stretched
+
+from benchmarks import page, script
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+RUNS = 400
+GAINS = (1.0, 1.02, 1.1, 1.25, 1.4, 1.45, 1.5)
+# Where nothing helps, and where the best is hard to tell.
+ALIKE = {
+    "seven equal to the baseline": (1.0,) * 7,
+    "two equal to the baseline": (1.0,) * 2,
+    "two equally fast, five without effect": (1.5, 1.5, *(1.0,) * 5),
+}
+PLANNED = (20, 30)
+# Of one sample; a pair of them has 1.41 times as much.
+DEVIATIONS = (0.08, 0.11, 0.15)
+# By how much the effect of a profile differs from block to block, besides.
+VARYING = 0.05
+# A choice costs nothing that matters within this share of the best.
+NEAR = 0.035
+# Of the simulated false claims with a second baseline.
+TESTS = 10_000
+
+ABOUT = f"""Seven profiles gain {", ".join(f"{gain:g}" for gain in GAINS)}. A run has time for as many blocks of all
+arms as the first column says, and each sample takes equally long. *Kept* measures all arms to the end
+(`--keep-arms`). *Dropped* ends arms that are slower than the leader at a look. The half-width is that
+of the interval of the profile with the highest speedup (median of runs). *Right* is the share of runs
+in which that is the fastest profile, and *near* in which it is within {NEAR:.1%} of it. *May be best*
+is the mean number of profiles that can't be told from the fastest. *Lost* is the share of runs in which
+these lack the fastest profile, dropped or not. Where effects vary, the effect of a profile differs by
+{VARYING:.0%} from block to block (standard deviation)."""
+
+COLUMNS = (
+    "blocks", "a sample's deviation", "arms", "half-width", "right", "near", "lost", "may be best", "time used",
+)  # fmt: skip
+ABOUT_ALIKE = f"""*False claims* is the share of runs that call any profile without effect faster or slower: at most
+{ERROR_RATE:.0%}. So is *lost*, of the first of several equally fast profiles. Each line has five times
+as many runs, with time for {PLANNED[1]} blocks and a sample's deviation of {DEVIATIONS[1]:.0%}."""
+COLUMNS_ALIKE = ("profiles", "noise", "arms", "false claims", "lost", "may be best")
+COLUMNS_REJECTED = ("noise", "blocks", "one baseline", "mean of two")
+
+REJECTED = """A second baseline in each block makes the baseline less noisy. It was rejected, as the table shows: the
+share of tests at 5% that claim a difference where there is none. *Skewed*: the noise of a sample is
+exponential. *Bursts*: a tenth of the samples take 20% to 80% longer. The signed-rank test is exact
+where both sides of a pair have the same noise. The mean of two samples has another noise than one
+sample."""
+
+Noise = Callable[["Generator", float, tuple[int, ...]], "NDArray[float64]"]
+
+
+def _normal(random: Generator, deviation: float, shape: tuple[int, ...]) -> NDArray[float64]:
+    return random.normal(0, deviation, shape)
+
+
+def _skewed(random: Generator, deviation: float, shape: tuple[int, ...]) -> NDArray[float64]:
+    return random.exponential(deviation, shape)
+
+
+def _bursts(random: Generator, deviation: float, shape: tuple[int, ...]) -> NDArray[float64]:
+    slow = numpy.where(random.random(shape) < 0.1, random.uniform(0.2, 0.8, shape), 0)
+    return random.normal(0, 0.6 * deviation, shape) + slow
+
+
+NOISES: dict[str, Noise] = {"normal": _normal, "skewed": _skewed, "bursts": _bursts}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Simulated runs of one kind. ``deviation`` is that of a sample's log time, ``varying`` that of an effect."""
+
+    gains: tuple[float, ...]
+    planned: int
+    deviation: float
+    drops: bool
+    noise: str = "normal"
+    varying: float = 0.0
+    precision: float | None = 0.0  # that of ``StoppingRule``; 0 never stops early
+
+    @cached_property
+    def study(self) -> Study:
+        names = (REFERENCE_PROFILE, *(f"profile {number}" for number in range(1, 1 + len(self.gains))))
+        rule = StoppingRule(0.0, precision=self.precision, drop_arms=self.drops)
+        return Study("simulated", rule).with_arms(Arm(name, name, "local") for name in names)
+
+
+@dataclass
+class Simulated:
+    """A run in progress, as ``decide`` sees it. ``log_s`` has the log time of each arm in each block."""
+
+    study: Study
+    log_s: Mapping[str, NDArray[float64]]
+    dropped: dict[str, int] = field(default_factory=dict)  # arms, and after how many blocks
+    blocks: int = 0
+
+    def block_ratios(self, arm: Arm, reference: Arm | None = None) -> list[float]:
+        """Return the log ratios of the blocks that both arms have, as ``Run.block_ratios`` does."""
+        reference = reference or self.study.reference
+        blocks = min(self.blocks, *(self.dropped.get(side.name, self.blocks) for side in (arm, reference)))
+        return list(self.log_s[reference.name][:blocks] - self.log_s[arm.name][:blocks])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one simulated run concludes."""
+
+    half_width: float
+    chosen: int  # the number of the profile with the highest speedup, from 0
+    may_be_best: frozenset[int]
+    false_claim: bool  # a profile without effect is called faster or slower
+    share: float  # of the time that there was
+
+
+def run(case: Case, seed: int) -> Outcome:
+    """Simulate one run."""
+    random, study = numpy.random.default_rng(seed), case.study
+    most, arms = case.planned * (1 + len(case.gains)) // 2 + 1, len(study.arms)
+    log_s = NOISES[case.noise](random, case.deviation, (most, arms))
+    log_s[:, 1:] += random.normal(0, case.varying, (most, arms - 1)) - numpy.log(case.gains)
+    simulated = Simulated(study, dict(zip((arm.name for arm in study.arms), log_s.T, strict=True)))
+    fixed, samples, is_early = design(case.planned, len(case.gains)), 0, False
+    while not is_early:
+        look = next(look for look in fixed.looks if look > simulated.blocks)
+        samples += (look - simulated.blocks) * (arms - len(simulated.dropped))
+        simulated.blocks = look
+        if look == fixed.looks[-1]:
+            break
+        is_early = precise_enough(cast(Run, simulated), fixed)
+        if not is_early and case.drops and (slower := slower_arms(cast(Run, simulated), fixed)):
+            simulated.dropped |= dict.fromkeys(slower, look)
+            left = (case.planned * arms - samples) // (arms - len(simulated.dropped))
+            fixed = stretched(fixed, look, max(fixed.planned, look + left))
+            is_early = precise_enough(cast(Run, simulated), fixed)
+    return _concluded(case, simulated, fixed, is_early, samples)
+
+
+def _concluded(case: Case, simulated: Simulated, fixed: Design, is_early: bool, samples: int) -> Outcome:
+    compared, margin = simulated.study.compared, simulated.study.stopping.margin
+    ratios = {arm.name: simulated.block_ratios(arm) for arm in compared}
+    speedups = {
+        name: at_end(fixed, of_arm, margin, is_early or name in simulated.dropped) for name, of_arm in ratios.items()
+    }
+    left = {arm.name: arm for arm in compared if arm.name not in simulated.dropped}
+    best = leader({name: ratios[name] for name in left})
+    shared = with_best(fixed, len(compared))
+    near = [
+        arm
+        for name, arm in left.items()
+        if name == best or not is_slower(at_end(shared, simulated.block_ratios(arm, left[best]), margin, is_early))
+    ]
+    shown = speedups[best]
+    assert shown is not None, "there are enough blocks"
+    claims = (
+        gain == 1.0 and speedup is not None and not speedup.low <= 1 <= speedup.high
+        for gain, speedup in zip(case.gains, speedups.values(), strict=True)
+    )
+    return Outcome(
+        half_width=shown.half_width,
+        chosen=compared.index(left[best]),
+        may_be_best=frozenset(map(compared.index, near)),
+        false_claim=any(claims),
+        share=samples / (case.planned * len(simulated.study.arms)),
+    )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Means and shares of simulated runs."""
+
+    half_width: float
+    right: float
+    near: float
+    may_be_best: float
+    lost: float
+    false_claims: float
+    share: float
+
+
+def rates(case: Case, runs: int) -> Rates:
+    """Simulate so many runs, with seeds of their own. Of equally fast profiles the first counts as the fastest."""
+    outcomes, fastest = [run(case, seed) for seed in range(runs)], max(case.gains)
+    best = case.gains.index(fastest)
+    return Rates(
+        half_width=statistics.median(outcome.half_width for outcome in outcomes),
+        right=statistics.fmean(outcome.chosen == best for outcome in outcomes),
+        near=statistics.fmean(case.gains[outcome.chosen] >= fastest / (1 + NEAR) for outcome in outcomes),
+        may_be_best=statistics.fmean(len(outcome.may_be_best) for outcome in outcomes),
+        lost=statistics.fmean(best not in outcome.may_be_best for outcome in outcomes),
+        false_claims=statistics.fmean(outcome.false_claim for outcome in outcomes),
+        share=statistics.fmean(outcome.share for outcome in outcomes),
+    )
+
+
+def false_claims(noise: str, blocks: int, second: bool, tests: int = TESTS) -> float:
+    """Return the share of tests at 5% that claim an effect where there is none, with a ``second`` baseline or one."""
+    random, outside = numpy.random.default_rng(1), ranks_outside(blocks, ERROR_RATE)
+    seconds = numpy.exp(NOISES[noise](random, DEVIATIONS[1], (tests, blocks, 3)))
+    baseline = (seconds[..., 1] + seconds[..., 2]) / 2 if second else seconds[..., 1]
+    ratios = numpy.log(baseline / seconds[..., 0])
+    ranks = numpy.argsort(numpy.argsort(numpy.abs(ratios), axis=1), axis=1) + 1
+    above, below = (ranks * (ratios > 0)).sum(axis=1), (ranks * (ratios < 0)).sum(axis=1)
+    return float(((above < outside) | (below < outside)).mean())
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _row(first: Sequence[str], case: Case, of_case: Rates) -> list[str]:
+    figures = (of_case.half_width, of_case.right, of_case.near, of_case.lost)
+    arms = "dropped" if case.drops else "kept"
+    return [*first, arms, *map(_percent, figures), f"{of_case.may_be_best:.1f}", _percent(of_case.share)]
+
+
+def _row_alike(first: Sequence[str], case: Case, of_case: Rates) -> list[str]:
+    arms = "dropped" if case.drops else "kept"
+    return [*first, arms, *map(_percent, (of_case.false_claims, of_case.lost)), f"{of_case.may_be_best:.1f}"]
+
+
+def _cases(varying: float, precision: float | None) -> list[tuple[list[str], Case]]:
+    """Return the rows of a table: their first cells, and the runs."""
+    return [
+        ([str(planned), f"{deviation:.0%}"], Case(GAINS, planned, deviation, drops, "normal", varying, precision))
+        for planned in PLANNED
+        for deviation in DEVIATIONS
+        for drops in (False, True)
+    ]
+
+
+def _cases_alike() -> list[tuple[list[str], Case]]:
+    """Return the rows of the table of wrong claims."""
+    return [
+        ([name, noise], Case(gains, PLANNED[1], DEVIATIONS[1], drops, noise))
+        for name, gains in ALIKE.items()
+        for noise in ("normal", "bursts")
+        for drops in (False, True)
+    ]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.selection", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
+    default = page.PAGES / "selection.md"
+    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/results/selection.md")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = _options()
+    tables = {
+        "Equal time": _cases(0.0, 0.0),
+        "Equal time, effects that vary": _cases(VARYING, 0.0),
+        "Runs that stop as soon as they may": _cases(0.0, None),
+    }
+    noises = [(noise, blocks) for noise in NOISES for blocks in (20, 45, 100)]
+    head = page.heading(
+        "Which of many profiles is the fastest?", __doc__ or "", [{"time": time.time()}], page.machine()
+    )
+    parts = [head, f"Each line is {options.runs:,} simulated runs.\n\n{ABOUT}"]
+    with script.processes(len(os.sched_getaffinity(0))) as processes:
+        of_tables = {
+            title: [(first, case, processes.submit(rates, case, options.runs)) for first, case in cases]
+            for title, cases in tables.items()
+        }
+        of_alike = [(first, case, processes.submit(rates, case, 5 * options.runs)) for first, case in _cases_alike()]
+        of_second = [
+            (noise, blocks, [processes.submit(false_claims, noise, blocks, second) for second in (False, True)])
+            for noise, blocks in noises
+        ]
+        for title, lines in of_tables.items():
+            rows = [_row(first, case, future.result()) for first, case, future in lines]
+            parts += [f"## {title}", page.table(COLUMNS, rows, 3)]
+        rows = [_row_alike(first, case, future.result()) for first, case, future in of_alike]
+        parts += ["## Profiles that are alike", ABOUT_ALIKE, page.table(COLUMNS_ALIKE, rows, 3)]
+        rows = [[noise, str(blocks), *(_percent(one.result()) for one in pair)] for noise, blocks, pair in of_second]
+        parts += ["## A second baseline, rejected", REJECTED, page.table(COLUMNS_REJECTED, rows, 1)]
+    page.write(options.page, parts)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("selection", main))

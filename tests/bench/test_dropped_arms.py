@@ -1,0 +1,158 @@
+"""Profiles that can't be the fastest leave a run at a look, and their time goes to the others; with instant workers."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from envkit.bench import decide
+from envkit.bench.events import Dropped
+from envkit.bench.run import Run
+
+from tests import records
+from tests.records import spent
+from tests.reports import events_of, printed
+
+BUDGET_S = 120.0
+# How much longer than the baseline's workers those of each profile take.
+FACTORS = {"fast": 0.5, "near": 0.51, "slow": 1.0}
+NEVER_EARLY = ("--half-width", "0.1%")
+
+
+def seconds(name, factor):
+    generator = random.Random(name)
+    return [round(factor * generator.lognormvariate(0, 0.06), 4) for _ in range(97)]
+
+
+@pytest.fixture
+def three(cli, simulation, instant, write_profile, run_folder):
+    """Measure three profiles."""
+    for name, factor in {"baseline": 1.0, **FACTORS}.items():
+        simulation.worker(name, seconds=seconds(name, factor))
+    paths = [write_profile(name, f"env: {{SIMULATED: {name}}}\n") for name in FACTORS]
+
+    def run(*options, length=("--budget", f"{BUDGET_S:g}s")):
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        return cli("bench", *paths, *fixed, *length, "--output", run_folder, *options)
+
+    return run
+
+
+def place_of_dropped(events):
+    return next(number for number, event in enumerate(events) if event["event"] == "dropped")
+
+
+def test_a_profile_that_is_slower_leaves_and_the_others_get_its_time(three, events, samples):
+    document = json.loads(three("--json", *NEVER_EARLY).stdout)
+    (design,), (dropped,) = events("design"), events("dropped")
+    (faster,) = dropped["arms"].values()
+    assert dropped["arms"] == {"slow": faster}
+    assert faster in ("fast", "near")
+    assert dropped["block"] in design["looks"][:-1]
+    assert dropped["planned_blocks"] == dropped["looks"][-1] > design["planned_blocks"]
+    blocks = {name: [block for block, arm in samples() if arm == name] for name in ("baseline", *FACTORS)}
+    assert sorted(blocks["slow"]) == [*range(dropped["block"])]
+    for name in ("baseline", "fast", "near"):
+        assert sorted(blocks[name]) == [*range(dropped["planned_blocks"])]
+    assert 0.9 * BUDGET_S <= spent(events()) <= 1.15 * BUDGET_S
+    of_arm = {comparison["arm"]: comparison for comparison in document["comparisons"]}
+    assert document["dropped"] == {"slow": {"blocks": dropped["block"], "slower_than": faster}}
+    assert of_arm["slow"]["speedup"]["blocks"] == dropped["block"]
+    assert of_arm["fast"]["verdict"] == "faster"
+    assert set(document["may_be_best"]) <= {"fast", "near"}
+
+
+def test_all_can_be_measured_to_the_end(three, events, samples):
+    assert three("--keep-arms", *NEVER_EARLY).returncode == 0
+    assert events("dropped") == []
+    assert len({sum(arm == name for _, arm in samples()) for name in FACTORS}) == 1
+
+
+def test_a_number_of_blocks_that_was_ordered_has_no_look(three, events, samples):
+    assert three(length=("--blocks", 12)).returncode == 0
+    assert events("dropped") == []
+    assert len(samples()) == 12 * 4
+
+
+def test_report_and_progress_name_the_arms_that_left(three, events):
+    result = three(*NEVER_EARLY)
+    shown, (dropped,) = " ".join(result.stdout.split()), events("dropped")
+    (faster,) = dropped["arms"].values()
+    assert f"Dropped after {dropped['block']} blocks, as slower than {faster}: slow" in shown
+    assert "profile samples speedup" in shown
+    assert f"slow {dropped['block']} " in shown
+    assert f"envkit: dropped after {dropped['block']} blocks, as slower: slow" in result.stderr
+
+
+def test_the_decision_follows_from_the_record(three, events):
+    three(*NEVER_EARLY)
+    every = events()
+    at = place_of_dropped(every)
+    (recorded,) = Run.parse(every).all(Dropped)
+    decision = decide.after_blocks(Run.parse(every[:at]), recorded.block)
+    assert isinstance(decision, Dropped)
+    assert (decision.arms, decision.looks) == (recorded.arms, recorded.looks)
+
+
+@pytest.mark.parametrize("later", [0, 1, 6])
+def test_a_run_that_was_interrupted_goes_on_without_them(three, cli, events, samples, run_folder, later):
+    three(*NEVER_EARLY)
+    every = events()
+    at = place_of_dropped(every)
+    records.write(run_folder, every[: at + 1 + later])
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    (dropped,) = events("dropped")
+    assert dropped == every[at]
+    assert sum(arm == "slow" for _, arm in samples()) == dropped["block"]
+    assert len(set(samples())) == len(samples())
+    assert events()[-1]["reason"] in decide.ENDED
+    resumed = [event["event"] for event in events()].index("resume")
+    assert [event["arm"] for event in events()[resumed:] if event["event"] == "warm-up"] == ["baseline", "fast", "near"]
+
+
+def test_a_block_that_was_begun_before_they_left_is_completed(three, cli, events, samples, run_folder):
+    three(*NEVER_EARLY)
+    every = events()
+    last = max(number for number, event in enumerate(every[: place_of_dropped(every)]) if event["event"] == "sample")
+    records.write(run_folder, every[:last])
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    (dropped,) = events("dropped")
+    assert min(sum(arm == name for _, arm in samples()) for name in FACTORS) == dropped["block"]
+
+
+# --- what a record says ---
+
+
+def with_dropped():
+    """Return a run of 12 blocks in which ``slow`` left after 8."""
+    others = {"slow": {"seconds": [1.0, 1.02]}, "same": {"seconds": [1.01, 0.99]}}
+    events = events_of(12, others=others, looks=(8, 10, 12), study={"drop_arms": True})
+    kept = [event for event in events if event.get("arm") != "slow" or event.get("block", 0) < 8]
+    last = max(number for number, event in enumerate(kept) if event["event"] == "sample" and event["block"] == 7)
+    left = {"event": "dropped", "time": kept[last]["time"], "block": 8, "arms": {"slow": "mine"},
+            "planned_blocks": 14, "looks": [8, 11, 14]}  # fmt: skip
+    return [*kept[: last + 1], left, *kept[last + 1 :]]
+
+
+def test_the_looks_that_were_recorded_keep_their_share():
+    design = Run.parse(with_dropped()).design
+    assert (design.planned, design.looks) == (14, (8, 11, 14))
+    assert design.shares == pytest.approx((8 / 12, 10 / 12, 1.0))
+
+
+def test_blocks_without_them_are_whole():
+    run = Run.parse(with_dropped())
+    assert run.whole_blocks == 12
+    assert {arm.name for arm in run.arms_of(7)} == {"baseline", "mine", "slow", "same"}
+    assert {arm.name for arm in run.arms_of(8)} == {"baseline", "mine", "same"}
+
+
+def test_the_first_line_never_names_one_that_left():
+    """At its look it may have had a higher speedup than others have at the end."""
+    others = {"left": {"seconds": [0.3, 0.31]}, "same": {}}
+    events = events_of(12, others=others, looks=(8, 10, 12), study={"drop_arms": True})
+    left = {"event": "dropped", "time": events[-1]["time"], "block": 12, "arms": {"left": "mine"},
+            "planned_blocks": 12, "looks": [8, 10, 12]}  # fmt: skip
+    first = " ".join(printed([*events[:-1], left, events[-1]]).split("\n\n")[0].split())
+    assert "best mine: 2." in first

@@ -1,0 +1,67 @@
+"""Simulated runs with many profiles: the right one is chosen, and no more is claimed than promised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+import pytest
+from envkit.stats.interval import ERROR_RATE
+from envkit.stats.sequential import at_end, at_look, design, stretched
+from envkit.stats.verdict import Verdict
+
+from benchmarks.selection import GAINS, Case, false_claims, rates
+
+MARGIN = 0.02
+RUNS = 300
+CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
+
+
+def chance(runs):
+    """Two standard deviations of a share of 5%."""
+    return 2 * math.sqrt(ERROR_RATE * (1 - ERROR_RATE) / runs)
+
+
+@pytest.mark.parametrize("noise", ["normal", "bursts"])
+def test_no_more_false_claims_than_promised_and_the_fastest_stays(noise):
+    """Five profiles without effect, beside two that are equally fast."""
+    found = rates(Case((1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0), 20, 0.11, drops=True, noise=noise), RUNS)
+    assert found.false_claims <= ERROR_RATE + chance(RUNS)
+    assert found.lost <= ERROR_RATE + chance(RUNS)
+
+
+def test_the_time_of_dropped_arms_makes_the_leader_s_interval_narrower():
+    kept, dropped = (rates(Case(GAINS, 20, 0.11, drops=drops), RUNS // 2) for drops in (False, True))
+    assert dropped.half_width < 0.9 * kept.half_width
+    assert dropped.right >= kept.right
+    assert dropped.lost <= ERROR_RATE
+    assert (kept.share, dropped.share) == pytest.approx((1, 1), abs=0.02)
+
+
+def test_runs_that_stop_early_choose_a_profile_near_the_best():
+    found = rates(Case(GAINS, 30, 0.08, drops=True, precision=None), RUNS // 2)
+    assert found.near >= 0.95
+    assert found.share < 1
+
+
+def claims(random):
+    """Return whether a run claims an effect that is not there, and grows just where the arm looks good."""
+    ratios, fixed = random.normal(0, 0.16, 40), design(20, 1)
+    for number in range(len(fixed.looks) - 1):
+        blocks = fixed.looks[number]
+        look = at_look(fixed, list(ratios[:blocks]), MARGIN)
+        if look is not None and look.verdict in CLAIMS:
+            return True
+        if fixed.planned == 20 and ratios[:blocks].mean() > 0.03:
+            fixed = stretched(fixed, blocks, 40)
+    return at_end(fixed, list(ratios[: fixed.planned]), MARGIN, stopped_early=False).verdict in CLAIMS
+
+
+def test_a_run_that_grows_where_ratios_are_high_keeps_the_error_rate():
+    random, runs = numpy.random.default_rng(3), 2000
+    assert sum(claims(random) for _ in range(runs)) / runs <= ERROR_RATE + chance(runs)
+
+
+def test_a_second_baseline_claims_what_is_not_there():
+    assert false_claims("bursts", 45, second=False, tests=2000) <= ERROR_RATE + chance(2000)
+    assert false_claims("bursts", 45, second=True, tests=2000) > 1.5 * ERROR_RATE
