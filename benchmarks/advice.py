@@ -10,6 +10,7 @@ import json
 import math
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 import time
@@ -40,6 +41,8 @@ ENDLESS = 1_000_000
 NEAR = 0.03
 # With fewer trainings there is nothing to learn, and less to judge.
 FEWEST = 6
+# The advisor to beat watches nothing.
+CONSTANT = "nothing: always the same profile"
 # What watching costs is measured with these, in so many pairs of processes, each of so many steps.
 SLOWED, PAIRS, STEPS, WARMUP, WATCHED_S = ("lstm", "tabular"), 8, 12, 3, 4.0
 STEP = re.compile(r"^step \d+: ([0-9.]+) s", re.MULTILINE)
@@ -222,6 +225,7 @@ def judged(trainings: Sequence[Training], choices: Sequence[tuple[str, ...]]) ->
 def _page(results: Results, trainings: Sequence[Training], example: str) -> list[str]:
     by_known = {known_kinds: judged(trainings, choices) for known_kinds, choices in KNOWN.items()}
     full = next(iter(by_known.values()))
+    by_known[CONSTANT] = judged(trainings, [()])  # a fit to no feature is the mean of the others
     return [
         page.heading("Advice before anything is measured", QUESTION, results.lines, results.lines[0]["machine"]),
         "## Use",
@@ -230,14 +234,14 @@ def _page(results: Results, trainings: Sequence[Training], example: str) -> list
         f"```text\n{example.rstrip()}\n```",
         "## Is it right?",
         RIGHT,
-        _aims(full, results),
+        _aims(full, results, by_known[CONSTANT]),
         "## Each training, by fits that it taught nothing",
         page.table(("training", "advised first", "expected", "measured", "the best that was measured", "within 3%"),
                    [_row(judged_training) for judged_training in full]),
         "## By what is known of a training",
         KNOWN_TEXT,
         page.table(("known", "advice within 3% of the best", "not surely faster", "truths within the range",
-                    "error, median"), [_known(*pair) for pair in by_known.items()], 1),
+                    "error, median", "mean gain"), [_known(*pair) for pair in by_known.items()], 1),
         "## What was seen",
         SEEN_TEXT,
         page.table(("training", "s a step", *(feature.name for feature in FEATURES), "advise took"),
@@ -251,7 +255,7 @@ def _page(results: Results, trainings: Sequence[Training], example: str) -> list
     ]  # fmt: skip
 
 
-def _aims(full: Sequence[Judged], results: Results) -> str:
+def _aims(full: Sequence[Judged], results: Results, constant: Sequence[Judged]) -> str:
     near, hopes = sum(judgement.near for judgement in full), sum(judgement.false_hope for judgement in full)
     within = [held for judgement in full for held in judgement.within]
     inside = sum(within) / len(within)
@@ -264,7 +268,14 @@ def _aims(full: Sequence[Judged], results: Results) -> str:
         f"- {sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: "
         f"60% to 80%): {'met' if 0.6 <= inside <= 0.8 else 'missed'}",
         f"- `envkit advise` took {longest:.0f} s at most (the aim: 60 s): {'met' if longest <= 60 else 'missed'}",
+        f"- the same profile for all, without watching, is within 3% for {sum(each.near for each in constant)} of "
+        f"{len(constant)}; its mean gain is {_mean_gain(constant):.3f}, that of the advice {_mean_gain(full):.3f}",
     ])  # fmt: skip
+
+
+def _mean_gain(judgements: Sequence[Judged]) -> float:
+    """Return the geometric mean of the speedups of what is advised."""
+    return statistics.geometric_mean(judgement.gained for judgement in judgements)
 
 
 def _row(judgement: Judged) -> list[str]:
@@ -294,6 +305,7 @@ def _known(label: str, judgements: Sequence[Judged]) -> list[str]:
         label, f"{sum(judgement.near for judgement in judgements)} of {len(judgements)}",
         str(sum(judgement.false_hope for judgement in judgements)),
         f"{sum(within) / len(within):.0%}", f"{math.expm1(errors[len(errors) // 2]):.1%}",
+        f"{_mean_gain(judgements):.3f}",
     ]  # fmt: skip
 
 
@@ -353,7 +365,9 @@ on another kind of machine take the order and prove it. `envkit doctor` and repo
 RIGHT = """Each training of the gallery is judged by what the others taught: its own gains, which the map has measured,
 took no part in what is said of it here."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
-the steps of its optimizer, and a few of them run under PyTorch's profiler."""
+the steps of its optimizer, and a few of them run under PyTorch's profiler. The last row watches
+nothing. It ranks profiles by their mean gain on the other trainings. "Mean gain" is the geometric mean of the speedups
+of what was advised."""
 SEEN_TEXT = """The features that a fit may use, of each training with nothing set. The last column is how long the
 whole command took."""
 SLOWED_TEXT = """{pairs} pairs of processes for each of these, in turns: one alone, one with its optimizer's steps

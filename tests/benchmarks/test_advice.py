@@ -73,6 +73,16 @@ def test_one_that_is_unlike_all_others_is_an_error_that_is_told(trainings):
     assert (found.false_hope, found.near, found.gained) == (True, False, 0.9)
 
 
+def test_the_advisor_that_watches_nothing_is_a_row_judged_by_the_others(trainings):
+    """One training gains nothing by what helps the others, and the same profile is advised for it all the same."""
+    odd = Training("odd", seen(0.4), {"helps": of(0.9), "costs": of(0.95)})
+    found = judged([*trainings, odd], [()])
+    assert {one.advised.profile for one in found if one.advised} == {"helps"}
+    mean = math.exp(sum(math.log(one.gained) for one in found) / len(found))
+    assert advice._known(advice.CONSTANT, found)[-1] == f"{mean:.3f}"
+    assert not found[-1].near
+
+
 def test_without_the_map_there_is_nothing_to_judge(benchmark_script, tmp_path):
     from tests.benchmarks.conftest import refusal
 
