@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import statistics
 
 import pytest
 from envkit.bench import calibration
 from envkit.bench.record import FILE_NAME
 from envkit.bench.study import Study
+from envkit.stats.power import interval_scale
 
 from tests import records
 
@@ -44,7 +44,7 @@ def test_the_noise_of_a_block_where_baseline_ran_against_itself(results):
     times = {name: [e["seconds"] for e in events if e.get("arm") == name] for name in ("baseline", "baseline-again")}
     ratios = [math.log(one / other) for one, other in zip(*times.values(), strict=True)]
     assert found == {
-        "sd": pytest.approx(statistics.stdev(ratios)), "blocks": 10, "folder": str(folder), "time": records.BEGUN
+        "scale": pytest.approx(interval_scale(ratios)), "blocks": 10, "folder": str(folder), "time": records.BEGUN
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from envkit.report.messages import certainty as sure
 from envkit.report.messages import lines as said
 from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.parts import together
+from envkit.stats.verdict import Verdict
 from rich.console import Console
 
 from tests.records import conclude
@@ -27,7 +28,7 @@ from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, dist
 from tests.reports import BEGUN, details, events_of, printed
 from tests.simulation import times
 
-CALIBRATION = {"sd": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
+CALIBRATION = {"scale": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
 
 
 def rows(events):
@@ -282,6 +283,22 @@ def test_a_speedup_that_drifts_is_an_average():
     assert (type(found), round(found.ratio, 2)) == (warned.SpeedupDrifted, 0.82)
 
 
+NEARLY = {"seconds": [0.99, 0.85, 0.985, 0.99, 0.8, 0.98, 0.99, 0.9, 0.99, 0.985, 0.88, 0.99]}
+
+
+def test_the_low_end_is_what_to_count_on_where_a_gain_is_close_to_the_noise():
+    alone = events_of(12, baseline={"seconds": [1.0]}, mine=NEARLY)
+    speedup = conclude(alone).comparisons[0].speedup
+    assert speedup.verdict == Verdict.FASTER
+    assert warnings(alone) == [warned.MayBeOverstated(speedup.low)]
+    beside = events_of(12, baseline={"seconds": [1.0]}, mine=NEARLY, others={"other": {"seconds": [1.0]}})
+    (found,) = warnings(beside)
+    assert (type(found), found.arm) == (warned.MayBeOverstated, "mine")
+    clear = {"clear": {"seconds": [0.5]}}
+    assert warnings(events_of(12, baseline={"seconds": [1.0]}, mine=NEARLY, others=clear)) == []
+    assert warnings(events_of(12)) == []
+
+
 def test_synthetic_data_is_named_beside_the_verdict():
     assert warnings(events_of(study={"data": "synthetic"}))[0] == warned.SyntheticData()
 
@@ -290,12 +307,19 @@ def test_synthetic_data_is_named_beside_the_verdict():
 
 
 def test_the_noise_floor_of_a_calibrated_machine():
-    """Student's t for 20 blocks is 2.093; times the error of the mean of 16 blocks that vary by 2%: e^0.01047."""
+    """Student's t for 20 blocks is 2.093; times sqrt(pi / 3), times the error of a mean of 16 blocks: e^0.01071."""
     text = " ".join(details(events_of(16, calibration=CALIBRATION)).split())
     assert "floor baseline against itself stays within 0.99x to 1.01x in 95% of such runs" in text
     assert "(measured 2026-10-26)" in text
-    assert noise_floor(conclude(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01052, rel=0.001)
+    assert noise_floor(conclude(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01077, rel=0.001)
     assert noise_floor(conclude(events_of()), 7) is None
+
+
+@pytest.mark.parametrize(("blocks", "others", "more"), [(6, 0, 7), (7, 0, None), (8, 5, 10), (12, 5, None)])
+def test_an_interval_of_so_few_blocks_that_it_spans_them_all_asks_for_more(blocks, others, more):
+    events = events_of(blocks, others={f"other-{number}": {} for number in range(others)})
+    told = [row.text for row in certainty.rows(conclude(events)) if isinstance(row.text, sure.SpansBlocks)]
+    assert told == ([] if more is None else [sure.SpansBlocks(more)])
 
 
 def test_a_calibration_has_its_own_noise_floor():

@@ -16,7 +16,7 @@ from tests.reports import events_of
 from tests.simulated_worker import of_ranks
 from tests.simulation import times
 
-CALIBRATION = {"sd": 0.01, "blocks": 20, "folder": "results/x", "time": 1_792_000_000.0}
+CALIBRATION = {"scale": 0.01, "blocks": 20, "folder": "results/x", "time": 1_792_000_000.0}
 NOISY = [1.0, 1.05, 0.95, 1.1, 0.9, 1.02, 0.98]
 
 

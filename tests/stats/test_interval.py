@@ -72,6 +72,14 @@ def test_blocks_that_differ_much_do_not_matter_when_the_ratio_is_the_same():
     assert found.verdict == Verdict.FASTER
 
 
+@pytest.mark.parametrize(
+    ("ratio", "low", "overstated"),
+    [(1.10, 1.02, True), (1.10, 1.06, False), (1.10, 0.99, False), (0.90, 0.80, False), (2.0, 1.99, False)],
+)
+def test_a_gain_whose_interval_begins_near_1_may_be_overstated(ratio: float, low: float, overstated: bool):
+    assert Speedup(ratio, low, 1.2, 20, 0.02).may_be_overstated == overstated
+
+
 def test_one_wild_block_moves_little():
     calm = speedup(log_ratios([1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.005, 0.995], [1.0] * 8), 0.05, 0.02)
     wild = speedup(log_ratios([50.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.005, 0.995], [1.0] * 8), 0.05, 0.02)

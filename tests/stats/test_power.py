@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy
 import pytest
-from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, speedup
-from envkit.stats.power import POWER, blocks_needed, interval_scale
+from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, middle_of, speedup
+from envkit.stats.power import POWER, blocks_needed, blocks_past_extremes, interval_scale, noise_floor
 
 
 def test_half_the_difference_takes_four_times_the_blocks():
@@ -74,3 +74,26 @@ def test_the_named_blocks_find_the_difference_as_often_as_promised(noise: Callab
         found += result is not None and result.low > 1
     # two standard deviations of so many runs are 4%
     assert abs(found / runs - POWER) <= 0.08
+
+
+@pytest.mark.parametrize("noise", [_normal, _heavy_tails, _far_out])
+def test_a_profile_without_effect_leaves_the_noise_floor_as_seldom_as_promised(noise: Callable):
+    random, runs, beyond = numpy.random.default_rng(2), 400, 0
+    for _ in range(runs):
+        floor = noise_floor(interval_scale(noise(random, 20)), 20, 20)
+        beyond += abs(middle_of(noise(random, 20))) > math.log1p(floor)
+    # two standard deviations of so many runs are 2%
+    assert beyond / runs == pytest.approx(ERROR_RATE, abs=0.025)
+
+
+def test_the_noise_floor_falls_with_the_root_of_the_blocks():
+    few, many = noise_floor(0.01, 20, 10), noise_floor(0.01, 20, 40)
+    assert math.log1p(few) == pytest.approx(2 * math.log1p(many))
+
+
+@pytest.mark.parametrize(("comparisons", "blocks"), [(1, 7), (6, 10)])
+def test_past_the_extreme_blocks_an_interval_ignores_the_farthest(comparisons: int, blocks: int):
+    assert blocks_past_extremes(comparisons) == blocks
+    ratios = [0.01 * number for number in range(blocks)]
+    wild = speedup([*ratios[:-1], 9.0], ERROR_RATE / comparisons, 0.02)
+    assert wild.high < math.exp(9.0)

@@ -36,9 +36,9 @@ from envkit.profiles.environment import Environment
 from envkit.profiles.inspection import Inspection, Surroundings
 from envkit.stats.bootstrap import Bootstrap, bootstrap
 from envkit.stats.drift import Drift, drift
-from envkit.stats.interval import Speedup
+from envkit.stats.interval import Speedup, ranks_outside
 from envkit.stats.power import interval_scale
-from envkit.stats.sequential import Design, at_end, design
+from envkit.stats.sequential import Design, at_end, design, reported_rate
 from envkit.stats.verdict import Verdict
 from envkit.worker.fashion_mnist import SYNTHETIC
 
@@ -104,6 +104,7 @@ class Comparison:
     deviation: float | None = None  # the standard deviation of a block's log ratio
     total_ratio: float | None = None  # all of the reference's timed seconds over all of the arm's, for equal work
     scale: float | None = None  # the noise that the interval's width shows, in such deviations (stats.power)
+    spans_blocks: bool = False  # whether the interval reaches from the lowest block's ratio to the highest
     drift: Drift | None = None  # how that ratio changed in the run
     dropped: Departure | None = None  # where the arm left the run early
 
@@ -115,10 +116,11 @@ class Comparison:
     def to_json(self) -> dict[str, object]:
         """Plain data, with verdicts in words.
 
-        It lacks the scale, which only plans the next run, and the departure, which the run's document has.
+        It lacks what only plans the next run or words the report, and the departure, which the run's document has.
         """
+        unlisted = ("scale", "spans_blocks", "dropped")
         return {
-            **{name: value for name, value in asdict(self).items() if name not in ("scale", "dropped")},
+            **{name: value for name, value in asdict(self).items() if name not in unlisted},
             "verdict": self.words,
             "speedup": self.speedup and self.speedup.to_json(),
             "without_interference": self.without_interference and self.without_interference.to_json(),
@@ -372,7 +374,8 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
     event = run.dropped.get(arm.name)
-    speedup = at_end(planned, ratios, study.stopping.margin, ended == PRECISE or event is not None)
+    is_early = ended == PRECISE or event is not None
+    speedup = at_end(planned, ratios, study.stopping.margin, is_early)
     blocks, others = set(run.complete_blocks(arm)), run.first(OtherPrograms)
     samples = [sample for sample in run.samples(reference, arm) if sample.block in blocks]
     hit = disturbed_blocks(samples)
@@ -397,9 +400,15 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         total_ratio=_total_ratio(*of_sides),
         scale=interval_scale(ratios),
+        spans_blocks=speedup is not None and _spans_blocks(planned, speedup.blocks, is_early),
         drift=drift([math.exp(ratio) for ratio in ratios]),
         dropped=Departure(event.block, event.arms[arm.name]) if event is not None else None,
     )
+
+
+def _spans_blocks(fixed: Design, blocks: int, stopped_early: bool) -> bool:
+    """Return whether the interval of so many blocks can be no narrower than from the lowest ratio to the highest."""
+    return ranks_outside(blocks, reported_rate(fixed, blocks, stopped_early)) == 1
 
 
 def _total_ratio(of_reference: Sequence[Sequence[float]], of_arm: Sequence[Sequence[float]]) -> float | None:

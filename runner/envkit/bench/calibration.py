@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from envkit.common.errors import InputError
 from envkit.engines import ENGINES
 from envkit.profiles.inspection import Surroundings
 from envkit.stats.interval import MIN_BLOCKS
+from envkit.stats.power import interval_scale
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
 IMAGES = {entry.image_option for entry in ENGINES.values()}
@@ -54,10 +54,11 @@ def find(
                 ratios = run.block_ratios(of.compared[0])
         except InputError:
             continue  # a record that can't be read is not this run's affair
-        if len(ratios) >= MIN_BLOCKS:
+        scale = interval_scale(ratios)
+        if scale is not None and len(ratios) >= MIN_BLOCKS:
             calibrations.append(
                 {
-                    "sd": statistics.stdev(ratios),
+                    "scale": scale,
                     "blocks": len(ratios),
                     "folder": str(path.parent),
                     "time": first["time"],

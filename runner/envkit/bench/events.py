@@ -25,7 +25,7 @@ class Timed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="ev
 class Calibration(TypedDict):
     """How much the baseline differed from itself in an earlier run (``envkit.bench.calibration``)."""
 
-    sd: float  # the standard deviation of a block's log ratio
+    scale: float  # the noise of a block's log ratio that the interval's width shows (stats.power)
     blocks: int
     folder: str  # of that run
     time: float  # of its beginning, in seconds since 1970

@@ -91,6 +91,7 @@ def rows(result: Result) -> list[Row]:
         each = of(comparison, result.environments[name], result.peaks(name)) if has_ratio or len(compared) > 1 else []
         cautions += each if len(compared) == 1 else [messages.OfArm(name, caution) for caution in each]
     cautions += _drift(compared[0]) if len(compared) == 1 else []
+    cautions += [] if study.at_once or study.view is View.CALIBRATION else _overstated(compared)
     rows = [Row("Caution", caution, "bad" if is_grave(caution) else "plain") for caution in cautions]
     findings = ranking.findings(result.findings, result.comparisons, study.view)
     rows += [
@@ -153,3 +154,16 @@ def _drift(comparison: Comparison) -> list[Message]:
     if comparison.drift is not None and comparison.speedup is not None and comparison.drift.p_value < DRIFT_P:
         return [messages.SpeedupDrifted(1 + comparison.drift.change)]
     return []
+
+
+def _overstated(comparisons: Sequence[Comparison]) -> list[Message]:
+    """Return the caution that the largest gain is close to the noise: runs find such gains where noise adds."""
+    faster = [
+        (comparison.speedup, comparison.arm)
+        for comparison in comparisons
+        if comparison.verdict == Verdict.FASTER and comparison.speedup is not None
+    ]
+    speedup, arm = max(faster, key=lambda pair: pair[0].ratio, default=(None, ""))
+    if speedup is None or not speedup.may_be_overstated:
+        return []
+    return [messages.MayBeOverstated(speedup.low, arm if len(comparisons) > 1 else None)]

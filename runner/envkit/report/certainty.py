@@ -19,6 +19,7 @@ from envkit.report.messages.headings import NOT_ENDED
 from envkit.report.parts import Row
 from envkit.stats.drift import Drift
 from envkit.stats.interval import ERROR_RATE
+from envkit.stats.power import blocks_past_extremes
 from envkit.stats.sequential import Design
 from envkit.worker.request import UserCommand
 
@@ -35,6 +36,8 @@ def rows(result: Result) -> list[Row]:
     if blocks:
         several = len(comparisons) if len(comparisons) > 1 else None
         rows += [Row("blocks", _blocks(result.ended, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
+        if any(comparison.spans_blocks for comparison in comparisons):
+            rows.append(Row("", messages.SpansBlocks(blocks_past_extremes(study.sharing))))
         rows += _total_times(comparisons)
     if blocks and study.view is not View.WORKLOADS and not study.distributed:
         rows.append(Row("floor", floor(result, blocks)))

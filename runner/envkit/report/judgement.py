@@ -16,7 +16,7 @@ from envkit.bench.problems import problem_of
 from envkit.engines.messages import Killed
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.stats.interval import ERROR_RATE
+from envkit.stats import power
 from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import LIBRARIES
 from envkit.worker.messages import MemoryRanOut
@@ -77,17 +77,12 @@ def noise_floor(result: Result, blocks: int) -> float | None:
     A calibration itself gives its own.
     """
     if result.study.view is View.CALIBRATION:
-        deviation, seen = result.comparisons[0].deviation, blocks
+        scale, seen = result.comparisons[0].scale, blocks
     elif result.calibration:
-        deviation, seen = result.calibration["sd"], result.calibration["blocks"]
+        scale, seen = result.calibration["scale"], result.calibration["blocks"]
     else:
         return None
-    if deviation is None:
-        return None
-    from scipy.special import stdtrit
-
-    farthest = float(stdtrit(seen - 1, 1 - ERROR_RATE / 2))  # Student's t
-    return math.expm1(farthest * deviation / math.sqrt(blocks))
+    return None if scale is None else power.noise_floor(scale, seen, blocks)
 
 
 # --- several workloads in one run ---

@@ -10,6 +10,8 @@ References:
   J. L. Hodges, E. L. Lehmann: Estimates of location based on rank tests. Annals of Mathematical Statistics 34 (1963).
   M. Hollander, D. A. Wolfe, E. Chicken: Nonparametric Statistical Methods, 3rd edition (2014), sections 3.1 to 3.3.
   D. J. Schuirmann: A comparison of the two one-sided tests procedure. J. Pharmacokin. Biopharm. 15 (1987).
+  A. Gelman, J. Carlin: Beyond power calculations: assessing type S (sign) and type M (magnitude) errors. Perspectives
+  on Psychological Science 9 (2014) (effects found close to the noise are overstated).
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ ERROR_RATE = 0.05
 MIN_BLOCKS = 6
 # Up to here the null distribution is counted out; beyond, its normal approximation is as good as exact.
 EXACT_BLOCKS = 200
+# A gain whose interval begins below this share of it, as logarithms, is close to the noise.
+CLOSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,14 @@ class Speedup:
         if self.within_margin:
             return Verdict.EQUIVALENT
         return Verdict.NOT_FOUND
+
+    @property
+    def may_be_overstated(self) -> bool:
+        """Return whether a gain was found that is close to the noise.
+
+        Runs find such a gain if their noise happens to add to it, so the ratio overstates it. The low end does not.
+        """
+        return self.verdict == Verdict.FASTER and math.log(self.low) < CLOSE * math.log(self.ratio)
 
     @property
     def words(self) -> str:

@@ -10,13 +10,14 @@ References:
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from functools import lru_cache
 
-from envkit.stats.interval import MIN_BLOCKS, attained_rate, ranks_outside, walsh_averages
-from envkit.stats.sequential import design, look_rate
+from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, attained_rate, ranks_outside, walsh_averages
+from envkit.stats.sequential import HELD_BACK, design, look_rate
 
 POWER = 0.80
 # Efficiency of the signed-rank test against the t-test for normal noise, 3 / pi.
@@ -27,6 +28,8 @@ DISCRETE_BLOCKS = 2
 # with 3 degrees of freedom, bursts, a few blocks far out; pilots of 5 to 45 blocks; 400 runs each) it led to a power of
 # 77% to 85%. The standard deviation led to 74% to 98%: after 45 blocks with a few far out it names 184 for 55.
 STANDARD_ERROR_RATE = 0.32
+# So many Walsh averages outside of an interval at either end keep a single extreme block from setting that end.
+OUTSIDE = 3
 _GRID = 2000
 
 
@@ -48,6 +51,27 @@ def interval_scale(ratios: Sequence[float]) -> float | None:
     half_width = float(averages[-outside] - averages[outside - 1]) / 2
     scale = half_width * math.sqrt(blocks * EFFICIENCY) / float(stdtrit(blocks - 1, 1 - rate / 2))
     return scale or statistics.stdev(ratios)  # rounded times may tie most ratios
+
+
+def blocks_past_extremes(comparisons: int) -> int:
+    """Return the fewest blocks whose interval leaves OUTSIDE Walsh averages out at either end.
+
+    ``comparisons`` share the error rate. With one outside, an interval spans all blocks' ratios, lowest to highest.
+    """
+    rate = ERROR_RATE * (1 - HELD_BACK) / comparisons
+    return next(blocks for blocks in itertools.count(MIN_BLOCKS) if ranks_outside(blocks, rate) >= OUTSIDE)
+
+
+def noise_floor(scale: float, seen_blocks: int, blocks: int) -> float:
+    """Return the share that the speedup of a profile without effect leaves in 5% of runs of so many ``blocks``.
+
+    ``scale`` is the noise of a block's log ratio, of ``interval_scale`` from ``seen_blocks`` blocks. The error of the
+    Hodges-Lehmann estimate follows from it. Student's t covers that so many blocks tell the scale badly.
+    """
+    from scipy.special import stdtrit
+
+    farthest = float(stdtrit(seen_blocks - 1, 1 - ERROR_RATE / 2))
+    return math.expm1(farthest * scale / math.sqrt(blocks * EFFICIENCY))
 
 
 def blocks_needed(scale: float, seen_blocks: int, difference: float, comparisons: int = 1) -> int:

@@ -136,12 +136,16 @@ def at_end(fixed: Design, ratios: Sequence[float], margin: float, stopped_early:
     """
     if len(ratios) < MIN_BLOCKS:
         return None
+    reported = speedup(ratios, reported_rate(fixed, len(ratios), stopped_early), margin)
+    look = at_look(fixed, ratios, margin) if stopped_early else None
+    return replace(reported, settled=look.verdict) if look and reported else reported
+
+
+def reported_rate(fixed: Design, blocks: int, stopped_early: bool) -> float:
+    """Return the nominal two-sided rate of the interval that ``at_end`` reports."""
     if stopped_early:
-        look = at_look(fixed, ratios, margin)
-        rate = max(look_rate(fixed, len(ratios), last=False), REPORTED * fixed.error_rate)
-        reported = speedup(ratios, rate, margin)
-        return replace(reported, settled=look.verdict) if look and reported else reported
-    return speedup(ratios, look_rate(fixed, len(ratios), last=True), margin)
+        return max(look_rate(fixed, blocks, last=False), REPORTED * fixed.error_rate)
+    return look_rate(fixed, blocks, last=True)
 
 
 def interim(fixed: Design, ratios: Sequence[float], margin: float) -> Speedup | None:

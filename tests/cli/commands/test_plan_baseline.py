@@ -76,7 +76,7 @@ def test_a_later_run_shows_it_next_to_its_speedup(study, found, instant, own_sur
     noise, line = found()
     assert folder.name.endswith("-plan-baseline")
     assert (noise["blocks"], noise["folder"]) == (10, str(folder))
-    assert 0 < noise["sd"] < 0.1
+    assert 0 < noise["scale"] < 0.1
     assert "(measured 20" in line
 
 

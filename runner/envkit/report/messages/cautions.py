@@ -44,6 +44,15 @@ class SpeedupDrifted(Caution):
     arm: str | None = None
 
 
+class MayBeOverstated(Caution):
+    """``low`` is the low end of the speedup's interval."""
+
+    template = "the speedup[ of {arm}] may be overstated, as it is close to the noise; count on {low:ratio}x"
+
+    low: float
+    arm: str | None = None  # if there are several
+
+
 class HeldBackByQuota(Caution):
     template = "{arm} was held back by its CPU quota for {seconds:duration} of CPU time"
 

@@ -59,6 +59,14 @@ class BlocksMeasured(Note):
     ended: str
 
 
+class SpansBlocks(Caution):
+    """So few blocks give no narrower interval at the error rate; ``blocks`` do."""
+
+    template = "an interval spans all blocks, from the lowest ratio to the highest; measure {blocks} or more blocks"
+
+    blocks: int
+
+
 class ErrorRate(Note):
     template = "false-positive rate at most {rate:exact_percent}[, for all {comparisons} comparisons together]"
 
