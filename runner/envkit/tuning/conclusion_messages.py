@@ -200,7 +200,7 @@ class Gain(Note):
 
     template = (
         "{ratio:ratio}x baseline speed (95% CI {low:ratio} to {high:ratio}) in {blocks:count block} of fresh samples"
-        "[, {load}: measure it again before you use it]"
+        "[, {load}: measure it again before you use it][, close to the noise: count on {count_on:ratio}x]"
     )
 
     ratio: float
@@ -208,6 +208,7 @@ class Gain(Note):
     high: float
     blocks: int
     load: Message | None = None
+    count_on: float | None = None  # the low end, where the ratio may be overstated
 
 
 class FoundBySearch(Note):
