@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated selection first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes same sessions book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated selection first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes tune-noise same sessions book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ tune-page: dev  ## the tuner against a grid that is measured to the last candida
 
 tune-nodes: dev  ## tuning by 8, 64 and 500 nodes, simulated: time to the answer, waste, errors (an hour; writes docs/results/tune-nodes.md)
 	@$(VENV)/bin/python -m benchmarks.tune_nodes $(ARGS)
+
+tune-noise: dev  ## the tuner beside noise of 2% to 15%, and how far the gain it writes is overstated, simulated (2 minutes; writes docs/results/tune-noise.md)
+	@$(VENV)/bin/python -m benchmarks.tune_noise $(ARGS)
 
 fleet-diff: dev  ## does `fleet diff` name the nodes that became slower, and how often others? simulated (8 minutes; writes docs/results/fleet-diff.md)
 	@$(VENV)/bin/python -m benchmarks.fleet_diff $(ARGS)

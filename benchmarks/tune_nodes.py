@@ -159,8 +159,13 @@ def resolve(made: Profile) -> Environment:
 class Node:
     """One node, which searches beside its peers in simulated time, from 0 on."""
 
-    def __init__(self, number: int, nodes: int, space: Space, truth: Truth, seed: int, storage: Any) -> None:
+    def __init__(
+        self, number: int, nodes: int, space: Space, truth: Truth, seed: int, storage: Any,
+        noise: float = NOISE, vary: float = 0.0,
+    ) -> None:  # fmt: skip
+        """``noise`` is the standard deviation of a trial, ``vary`` that of a choice's worth from block to block."""
         self.number, self.truth = number, truth
+        self._noise, self._vary = noise, vary
         self.events: list[Event] = []
         self._chance = random.Random(f"{seed}:{number}")
         self._speed = self._chance.gauss(0, SPEED)
@@ -193,18 +198,23 @@ class Node:
 
     def trial(self, in_round: int, number: int, environment: Environment) -> TypedEvent:
         choice = None if number == BASELINE else self.search.store.entries[number].choice
-        step_s = math.exp(self._speed + self.noise() - (0.0 if choice is None else self.truth.on(self.number, choice)))
+        step_s = math.exp(self._speed + self.noise() - (0.0 if choice is None else self._worth(choice)))
         where = {"round": in_round, "candidate": number, "worker_seconds": TRIAL_S}
         usage = {"user_s": step_s, "system_s": 0.0, "minor_faults": 0}
         return parse(self._append(TRIAL, **where, step_s=[step_s], seconds=step_s, usage=usage))
 
     def noise(self) -> float:
         """Of a trial: now and then a lot."""
-        return self._chance.gauss(0, NOISE) * (5 if self._chance.random() < 0.05 else 1)
+        return self._chance.gauss(0, self._noise) * (5 if self._chance.random() < 0.05 else 1)
+
+    def _worth(self, choice: Choice) -> float:
+        """Of a choice in one block. What is worth nothing does not vary."""
+        worth = self.truth.on(self.number, choice)
+        return worth + self._chance.gauss(0, self._vary) * bool(worth) if self._vary else worth
 
     def confirm(self, choice: Choice, blocks: int) -> list[float]:
         """The log ratios of so many blocks."""
-        return [self.truth.on(self.number, choice) + self.noise() - self.noise() for _ in range(blocks)]
+        return [self._worth(choice) + self.noise() - self.noise() for _ in range(blocks)]
 
 
 def tune(searched: str, nodes: int, seed: int, scale: float) -> Outcome:
