@@ -51,7 +51,7 @@ is FASTER. The written gain comes from fresh samples, so only the choice to writ
 CONFIRMED = """{runs:,} confirmations for each line, with the same noise and variation. Runs with too little noise in
 their favour end as "no difference found". So the gain of those that are FASTER is overstated (Gelman and Carlin 2014),
 the more so the smaller it is beside the noise. All gains are medians over the runs that are FASTER, "low end" is that
-of their intervals. A report and a tuned profile name the low end as the gain to count on where it is below half of
+of their intervals. A report and a tuned profile name the low end as the gain to rely on where it is below half of
 the gain. The last two columns say how often that is, and what the gain is in the other runs ("-" for fewer than
 {shown})."""
 

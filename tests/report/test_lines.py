@@ -286,7 +286,7 @@ def test_a_speedup_that_drifts_is_an_average():
 NEARLY = {"seconds": [0.99, 0.85, 0.985, 0.99, 0.8, 0.98, 0.99, 0.9, 0.99, 0.985, 0.88, 0.99]}
 
 
-def test_the_low_end_is_what_to_count_on_where_a_gain_is_close_to_the_noise():
+def test_the_low_end_is_what_to_rely_on_where_a_gain_is_close_to_the_noise():
     alone = events_of(12, baseline={"seconds": [1.0]}, mine=NEARLY)
     speedup = conclude(alone).comparisons[0].speedup
     assert speedup.verdict == Verdict.FASTER

@@ -93,14 +93,14 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
                                                                 and best == TUNED))  # fmt: skip
 
 
-def test_a_profile_whose_gain_is_close_to_the_noise_names_what_to_count_on(tmp_path):
+def test_a_profile_whose_gain_is_close_to_the_noise_names_what_to_rely_on(tmp_path):
     clear = decided(tmp_path, shipped=None)
     assert clear.tuned.speedup is not None
-    assert "count on" not in text(conclusion.reason(clear, records.BEGUN, "a machine", None))
+    assert "rely on" not in text(conclusion.reason(clear, records.BEGUN, "a machine", None))
     near = replace(clear.tuned, speedup=replace(clear.tuned.speedup, ratio=1.1, low=1.02, high=1.19))
     said = text(conclusion.reason(replace(clear, tuned=near), records.BEGUN, "a machine", None))
     assert "1.10x baseline speed (95% CI 1.02 to 1.19)" in said
-    assert said.endswith("close to the noise: count on 1.02x")
+    assert said.endswith("close to the noise: rely on no more than 1.02x")
 
 
 def test_tuned_against_shipped_is_what_their_own_blocks_say(tmp_path):

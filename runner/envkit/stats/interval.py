@@ -75,7 +75,7 @@ class Speedup:
     def may_be_overstated(self) -> bool:
         """Return whether a gain was found that is close to the noise.
 
-        Runs find such a gain if their noise happens to add to it, so the ratio overstates it. The low end does not.
+        Runs find such a gain if their noise happens to add to it, so the ratio overstates it. The low end does so less.
         """
         return self.verdict == Verdict.FASTER and math.log(self.low) < CLOSE * math.log(self.ratio)
 

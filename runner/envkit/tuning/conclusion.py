@@ -91,8 +91,8 @@ def reason(decision: Decision, begun: float, machine: str, shipped: str | None, 
     assert best is not None, "only what was measured can win"
     assert best.speedup is not None, "only what has an interval can win"
     speedup, load = best.speedup, verdict.beside(decision.load)
-    count_on = speedup.low if speedup.may_be_overstated else None
-    gain = messages.Gain(speedup.ratio, speedup.low, speedup.high, speedup.blocks, load, count_on)
+    noise = messages.CloseToNoise(speedup.low) if speedup.may_be_overstated else None
+    gain = messages.Gain(speedup.ratio, speedup.low, speedup.high, speedup.blocks, load, noise)
     over = _over(decision.versus, shipped, untried)
     if decision.best == TUNED:
         return messages.FoundBySearch(day, machine, gain, over)

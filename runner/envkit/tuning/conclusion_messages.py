@@ -195,12 +195,20 @@ class SeeRanking(Note):
 # --- why the profile that it wrote is what it is ---
 
 
+class CloseToNoise(Note):
+    """``low`` is the low end of the interval."""
+
+    template = "close to the noise: rely on no more than {low:ratio}x"
+
+    low: float
+
+
 class Gain(Note):
     """The speed of a profile over the baseline's, on fresh samples."""
 
     template = (
         "{ratio:ratio}x baseline speed (95% CI {low:ratio} to {high:ratio}) in {blocks:count block} of fresh samples"
-        "[, {load}: measure it again before you use it][, close to the noise: count on {count_on:ratio}x]"
+        "[, {load}: measure it again before you use it][, {noise}]"
     )
 
     ratio: float
@@ -208,7 +216,7 @@ class Gain(Note):
     high: float
     blocks: int
     load: Message | None = None
-    count_on: float | None = None  # the low end, where the ratio may be overstated
+    noise: Message | None = None  # CloseToNoise where the ratio may be overstated
 
 
 class FoundBySearch(Note):

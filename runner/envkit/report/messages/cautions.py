@@ -47,7 +47,9 @@ class SpeedupDrifted(Caution):
 class MayBeOverstated(Caution):
     """``low`` is the low end of the speedup's interval."""
 
-    template = "the speedup[ of {arm}] may be overstated, as it is close to the noise; count on {low:ratio}x"
+    template = (
+        "the speedup[ of {arm}] may be overstated, as it is close to the noise; rely on no more than {low:ratio}x"
+    )
 
     low: float
     arm: str | None = None  # if there are several
