@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics as basic
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from envkit.analysis.course import CUT_SHORT, Course, course
 from envkit.analysis.findings import ArmSamples, findings
@@ -276,7 +276,8 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
-    comparisons = [_comparison(run, arm, measured) for arm in study.compared]
+    departures = {name: Departure(event.block, event.arms[name]) for name, event in run.dropped.items()}
+    comparisons = [replace(_comparison(run, arm, measured), dropped=departures.get(arm.name)) for arm in study.compared]
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
     blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
@@ -378,8 +379,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     planned = run.design or design(len(ratios), len(study.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
-    event = run.dropped.get(arm.name)
-    is_early = ended == PRECISE or event is not None
+    is_early = ended == PRECISE or arm.name in run.dropped
     speedup = at_end(planned, ratios, study.stopping.margin, is_early)
     blocks, others = set(run.complete_blocks(arm)), run.first(OtherPrograms)
     samples = [sample for sample in run.samples(reference, arm) if sample.block in blocks]
@@ -405,7 +405,6 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         scale=interval_scale(ratios),
         spans_blocks=speedup is not None and _spans_blocks(planned, speedup.blocks, is_early),
         drift=drift([math.exp(ratio) for ratio in ratios]),
-        dropped=Departure(event.block, event.arms[arm.name]) if event is not None else None,
     )
 
 

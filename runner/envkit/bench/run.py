@@ -29,6 +29,7 @@ from envkit.bench.record import Event
 from envkit.bench.study import Study
 from envkit.common import codec
 from envkit.common.file_messages import OtherType
+from envkit.profiles.environment import Environment
 from envkit.profiles.inspection import Inspection
 from envkit.profiles.resolve import of_rank
 from envkit.stats.interval import log_ratios
@@ -57,7 +58,10 @@ class Run:
         first = typed[0]
         assert isinstance(first, Beginning), "a run's record begins with it"
         study = Study.from_json(first.study)
-        return Run(study, typed).measuring(study)
+        run = Run(study, typed).measuring(study)
+        if not run.dropped.keys() < {arm.name for arm in study.compared} and run.dropped:
+            raise codec.Misfit(OtherType("arms"))
+        return run
 
     def followed_by(self, event: Event) -> Run:
         """Return the run with one event more."""
@@ -174,6 +178,10 @@ class Run:
         blocks_of = self._blocks_of_gone()
         left = ({arm.name for arm in self.study.arms if block < blocks_of.get(arm.name, math.inf)} for block in arms)
         return sum(names >= expected for names, expected in zip(arms.values(), left, strict=True))
+
+    def is_supported(self, arm: Arm) -> bool:
+        """Return whether the arm's environment leaves numerics alone and overrides no vendor's check."""
+        return Environment.from_json(self.beginning.environments[arm.name]).is_supported
 
     def inspection(self, arm: Arm) -> Inspection:
         """Return what a process of ``arm`` finds: its image and machine, and its part of the CPUs."""

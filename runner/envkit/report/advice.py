@@ -179,7 +179,7 @@ def _supported(ranked: Sequence[Comparison], environments: Mapping[str, Environm
     None if no arm is faster still.
     """
     worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
-    first = next((faster for faster in worth if judgement.is_supported(environments[faster.arm])), None)
+    first = next((faster for faster in worth if environments[faster.arm].is_supported), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
         return None
     return first.arm, worth[0].speedup.ratio
@@ -335,7 +335,7 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
         return _longer(speedup, scale, rule.margin, study.sharing, block_s, by_blocks)
     if comparison.verdict != Verdict.FASTER:
         return None
-    is_supported = judgement.is_supported(result.environments[arm.name])
+    is_supported = result.environments[arm.name].is_supported
     return _use(arm.profile, study.parts_of(arm), commands.of_arm(result, arm), is_supported)
 
 

@@ -164,7 +164,7 @@ def _of_many(result: Result) -> Message:
     chosen = worth or faster or others
     if not chosen:
         return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)))
-    supported = next((one for one in chosen if judgement.is_supported(result.environments[one.arm])), chosen[0])
+    supported = next((one for one in chosen if result.environments[one.arm].is_supported), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)

@@ -41,6 +41,9 @@ from envkit.stats.interval import Speedup, middle_of
 from envkit.stats.sequential import PRECISION, Design
 from envkit.stats.verdict import Verdict
 
+# A run may stop where no arm can be faster than the leader by more than this share of the leader's gain, as logarithms.
+OF_LEADER = 0.25
+
 
 def with_best(fixed: Design, arms: int) -> Design:
     """Return the design of the comparisons of each of so many ``arms`` with all the others."""
@@ -57,9 +60,21 @@ def is_slower(speedup: Speedup | None) -> bool:
     return speedup is not None and speedup.verdict is Verdict.SLOWER
 
 
-def is_close(speedup: Speedup | None, precision: float | None) -> bool:
-    """Return whether an arm is at most ``precision`` faster than the leader, as a share; None takes PRECISION."""
-    return speedup is not None and speedup.high <= 1 + (PRECISION if precision is None else precision)
+def is_faster(speedup: Speedup | None) -> bool:
+    """Return whether an interval shows that an arm is faster than what it is compared with."""
+    return speedup is not None and speedup.verdict is Verdict.FASTER
+
+
+def is_close(speedup: Speedup | None, of_leader: Speedup | None, precision: float | None) -> bool:
+    """Return whether an arm can be hardly faster than the leader: by at most ``precision``, as a share.
+
+    ``speedup`` is the arm's beside the leader, ``of_leader`` the leader's beside the reference. None takes the larger
+    of PRECISION and OF_LEADER of the leader's gain.
+    """
+    if speedup is None or of_leader is None:
+        return False
+    of_gain = of_leader.ratio**OF_LEADER - 1
+    return speedup.high <= 1 + (max(PRECISION, of_gain) if precision is None else precision)
 
 
 def standings(ratios: Mapping[str, Sequence[float]]) -> dict[str, float]:
