@@ -369,7 +369,7 @@ processes. If that takes more than three times the budget, envkit ends with the 
 
 Ctrl-C shows what the race has so far. `envkit advise --resume DIR` goes on with it, and then confirms the winner. The
 report's last lines start your training under the winner (`envkit exec`), and keep the result as a file
-(`envkit baseline save`), against which `envkit baseline check` holds later runs.
+(`envkit baseline save NAME`), against which `envkit baseline check NAME` holds later runs.
 
 ### What the lines mean
 
