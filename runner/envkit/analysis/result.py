@@ -391,9 +391,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         speedup=speedup,
         losses=losses,
         without_interference=without,
-        load=load(samples, len(blocks), others) or beside
-        if speedup and not (same_verdict and other is None)
-        else None,
+        load=load(samples, len(blocks), others) or beside if speedup and not (same_verdict and other is None) else None,
         in_disturbed=other,
         beside=beside,
         bootstrap=bootstrap(*of_sides),

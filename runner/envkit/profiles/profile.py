@@ -215,17 +215,20 @@ def _announce_untrusted(name: str) -> None:
 
 # A command reads the same profile several times, and others that extend it. Nobody changes what it has parsed.
 @lru_cache(maxsize=256)
-def _parsed(path: Path, content: bytes) -> yamlfile.YamlFile:
-    return yamlfile.parse(path, content, is_shipped=path.parent == PROFILE_FOLDER)
+def _valid(path: Path, content: bytes) -> YamlFile:
+    """Return the profile's file, which says what the schema and ``_check`` ask of it."""
+    file = yamlfile.parse(path, content, is_shipped=path.parent == PROFILE_FOLDER)
+    schema.validate(file, SCHEMA)
+    _check(file)
+    return file
 
 
 def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
-    file = _parsed(path, yamlfile.content(path))
+    content = yamlfile.content(path)
     place = next((place for place in where if place.folder == path.parent), None)
     if place is None or place.kind == "user":  # of the others ``places`` has asked, or they are the kit's
         ownership.require_own(path)
-    schema.validate(file, SCHEMA)
-    _check(file)
+    file = _valid(path, content)
     data = file.data
     parent: Profile | None = None
     if data.get("extends") is not None:
