@@ -22,7 +22,7 @@ from envkit.profiles.environment import Environment
 from benchmarks import page, same_page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import RawSamples, raw_samples
-from benchmarks.results import FOLDER
+from benchmarks.results import FOLDER, append_line, complete_lines
 from benchmarks.short_runs import Session
 
 TIME_S, ARMS = 600.0, (2, 7)
@@ -126,8 +126,7 @@ def read(path: Path) -> list[Session]:
     Raise ScriptError for another line of a wrong form.
     """
     sessions: list[Session] = []
-    content = path.read_bytes() if path.exists() else b""
-    for number, line in enumerate(content.rpartition(b"\n")[0].splitlines(), start=1):
+    for number, line in enumerate(complete_lines(path), start=1):
         try:
             sessions.append(Session.from_json(json.loads(line)))
         except MISFITS as error:
@@ -136,14 +135,8 @@ def read(path: Path) -> list[Session]:
 
 
 def append(path: Path, session: Session) -> None:
-    """Write one more line. Half a line that a kill has left behind is removed; complete ones are never touched."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        file.seek(0)
-        content = file.read()
-        if (complete := content.rfind(b"\n") + 1) < len(content):
-            file.truncate(complete)
-        file.write(json.dumps(session.to_json(), separators=(",", ":")).encode() + b"\n")
+    """Write one more line."""
+    append_line(path, session.to_json())
 
 
 if __name__ == "__main__":
