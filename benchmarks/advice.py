@@ -26,7 +26,7 @@ from envkit.engines.base import PROJECT, WORKER
 from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
-from benchmarks import fitting, gallery_atlas, gallery_runs, page, script
+from benchmarks import fitting, gallery_atlas, gallery_runs, growing, page, script
 from benchmarks.errors import ScriptError
 from benchmarks.fitting import KNOWN
 from benchmarks.gallery_atlas import ATLAS, Chart
@@ -43,7 +43,7 @@ from benchmarks.judged import (
     regret,
     trainings_of,
 )
-from benchmarks.results import Line, append_line, complete_lines
+from benchmarks.results import Line
 
 PAGE = PROJECT / "docs/advise.md"
 DATA = page.PAGES / "advice.jsonl"
@@ -57,8 +57,8 @@ SUPPORTED = "nothing: always the same, no vendor's check overridden"
 # What watching costs is measured with these, in so many pairs of processes, each of so many steps.
 SLOWED, PAIRS, STEPS, WARMUP, WATCHED_S = ("lstm", "tabular"), 8, 12, 3, 4.0
 STEP = re.compile(r"^step \d+: ([0-9.]+) s", re.MULTILINE)
-# One that is not in the gallery, and its advice proved.
-EXAMPLE = ("advise", "--prove", "2m", "--", ".venv/bin/python", "tests/scripts/plain_loop.py", "--steps", "1000000")
+# One that is not in the gallery.
+EXAMPLE = ("advise", "--", ".venv/bin/python", "tests/scripts/plain_loop.py", "--steps", "1000000")
 
 
 def main() -> int:
@@ -78,7 +78,7 @@ def main() -> int:
     atomic.write(arguments.fit, fit := (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
     if arguments.measure:
         _measure(arguments.results, hashlib.sha256(fit).hexdigest())
-    lines = [json.loads(line) for line in complete_lines(arguments.results)]
+    lines = growing.read(arguments.results, dict)
     page.write(arguments.page, _page(lines, trainings, charts))
     return 0
 
@@ -94,7 +94,7 @@ def _measure(data: Path, fit: str) -> None:
 
 
 def _append(data: Path, line: Line) -> None:
-    append_line(data, {**line, "time": round(time.time(), 1), "machine": page.machine()})
+    growing.append(data, {**line, "time": round(time.time(), 1), "machine": page.machine()})
 
 
 def _command(name: str, steps: int) -> list[str]:
@@ -164,9 +164,10 @@ def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence
     by_known[CONSTANT] = policies[CONSTANT]
     sessions = [session for chart in charts for session in chart.sessions]
     systems = list(dict.fromkeys(session.system for session in sessions))
+    times = [{"time": session.began} for session in sessions]
     return [
-        page.heading("Advice before anything is measured", QUESTION, [{"time": session.began} for session in sessions],
-                     "; ".join(systems), "python -m benchmarks.advice"),
+        page.heading("Advice, and a race of what is advised", QUESTION, times, "; ".join(systems),
+                     "python -m benchmarks.advice"),
         "## Use",
         USE,
         *_example_shown(lines),
@@ -315,11 +316,13 @@ def _slowed(line: Line) -> list[str]:
     return [line["training"], f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"]
 
 
-QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profile to try
-first, how much that is expected to gain, and why."""
+QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profiles to try,
+how much they are expected to gain, and why. The best of them race then, and the winner is compared with the
+baseline."""
 USE = """```sh
 envkit advise -- python train.py                 # as you would start it; nothing of it is changed
-envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
+envkit advise --watch-only -- python train.py    # what is expected, and no measurement
+envkit advise --budget 10m -- python train.py    # a longer race and a narrower interval
 envkit advise --pid 4711                         # a training that runs already, from outside
 envkit advise --engine docker -- python train.py # in the image
 ```
@@ -330,7 +333,7 @@ optimizer are left out and the next ones watched for about ten seconds. A few mo
 envkit stops it. Steps are those of the `torch.optim` optimizer that steps first, so no pattern for its log is needed.
 A script that replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
 ([own-script.md](own-script.md)). With `--pid` the
-training is left alone: only the kernel's counters are read, and less is known. It must be yours.
+training is left alone: only the kernel's counters are read, and less is known. It must be yours. Nothing races then.
 
 Losses: MKL's other code, which the profiles that end in `-mkl` have it take, rounds otherwise in the last digit. In
 some trainings that grows until losses differ; [the map](gallery.md) says in which. Compare yours before you use one of
@@ -339,19 +342,36 @@ them (`--loss-metric` of `envkit bench`).
 These profiles do not apply to Intel processors, where MKL takes its fastest code by itself. `advise` leaves them out
 there and names the profiles that they extend in their place. One that the gallery has not measured has no number.
 
-A proof takes at least six blocks of two processes. Where the time after `--prove` has no room for these, that is said
-after the first block, or sooner, and the proof goes on for up to three times as long. A proof that would take longer
-ends at once with the time to give, and with what was learnt until then. Beside other programs that keep the CPUs busy
-nothing is proved, and the last line says so.
+### The race
+
+The best profiles then race, with one of each allocator that is installed. Each sample is a short fresh process, in
+random order with the others of its block. After prespecified blocks the slower half leaves (sequential halving). The
+table shows each profile's speed as a share of the winner's, in how many blocks it was, and when it left. A profile
+whose process fails, or whose settings are not in effect, leaves at once.
+
+The race chooses, and claims nothing. The winner is then compared with the baseline on fresh samples, as by
+`envkit bench`. So a gain that is not there is claimed as rarely as by one run of `envkit bench`
+([results/race.md](results/race.md) has both, simulated). Beside other programs that keep the CPUs busy the report says
+so, and recommends nothing.
+
+All this takes about three minutes if the training starts within five seconds. It takes longer if each start does:
+envkit says how long before the race. `--budget` sets the time. A confirmation takes at least six blocks of two
+processes. If that takes more than three times the budget, envkit ends with the time to give, and with the advice.
+
+Ctrl-C shows what the race has so far. `envkit advise --resume DIR` goes on with it, and then confirms the winner. The
+report's last lines start your training under the winner (`envkit exec`), and keep the result as a file
+(`envkit baseline save`), against which `envkit baseline check` holds later runs.
+
+### What the lines mean
 
 A training that has few threads or CPUs needs these first. `advise` then begins with `Fix this first`, says who decided
-that and what helps ([troubleshooting.md](troubleshooting.md)). It tells no gains to a training with too few threads:
-others were measured with all of theirs.
+that and what helps ([troubleshooting.md](troubleshooting.md)), and nothing races. It tells no gains to a training with
+too few threads: others were measured with all of theirs.
 
-Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing, and
-`--prove` is there to measure. What is known comes from the gallery's trainings on one machine;
-on another kind of machine take the order and prove it. `envkit doctor` and reports name the same causes, and
-`envkit tune` begins with what is expected to gain most."""
+Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing. What is
+known comes from the gallery's trainings on one machine; on another kind of machine the order alone is of use, and the
+race measures. `envkit doctor` and reports name the same causes, and `envkit tune` begins with what is expected to gain
+most."""
 POLICIES = ("what is taken", "mean gain", "the best is faster by", "at most", "within 3% of it", "not surely faster")
 ONE_MACHINE = """All figures are of one machine, {machine}. So trainings are left out, and machines are not. The figures
 do not tell how good the advice is on another kind of machine."""

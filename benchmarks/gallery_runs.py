@@ -15,7 +15,6 @@ from statistics import median
 from envkit import engines
 from envkit.advice.machine import Machine, machine_of, page_fault_s
 from envkit.advice.symptoms import of_sample
-from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import prepare
@@ -36,7 +35,7 @@ from envkit.rendering import text
 from envkit.tuning.narrow import require, why
 from envkit.worker.request import RunCommand, UserCommand
 
-from benchmarks import gallery_atlas
+from benchmarks import gallery_atlas, growing
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Session, Watched
 
@@ -89,7 +88,7 @@ def models(path: Path = LIST) -> dict[str, Model]:
         fields = line if isinstance(line, dict) else {}
         for key, (kind, description) in WANTED.items():
             value = fields.get(key)
-            if not isinstance(value, kind) or not value or (kind is int and value < 1):
+            if not isinstance(value, kind) or not value or (isinstance(value, int) and value < 1):
                 raise file.error(
                     (name,), Printed(f"'{name}' needs '{key}', {description}; add it, as the others have it")
                 )
@@ -203,19 +202,16 @@ def folder_for(records: Path, model: Model, commit: str) -> Path:
 
 def collect(records: Path, atlas: Path) -> list[Session]:
     """Add all sessions in ``records`` that are not in the atlas yet, and return those that were added."""
-    known = {(session.training, session.began) for session in gallery_atlas.read_sessions(atlas)}
-    added = []
-    for folder in sorted(records.glob("*-*-*-*")):
-        if not RECORD.fullmatch(folder.name) or not record.is_begun(folder):
-            continue
-        try:
-            record.require_idle(folder)
-        except InputError:  # it still goes on, and its own process adds it
-            continue
-        session = gallery_atlas.session_of(folder, folder.name.rpartition("-")[2], _watched(folder))
+    added: list[Session] = []
+
+    def add(folder: Path, commit: str) -> None:
+        session = gallery_atlas.session_of(folder, commit, _watched(folder))
+        known = {(each.training, each.began) for each in gallery_atlas.read_sessions(atlas)}
         if (session.training, session.began) not in known and (session.blocks or session.failure):
-            gallery_atlas.append(atlas, session)
+            growing.append(atlas, session.to_json())
             added.append(session)
+
+    growing.collect([path for path in records.glob("*") if RECORD.fullmatch(path.name)], add)
     return added
 
 

@@ -10,7 +10,7 @@ from envkit.advice import machine
 from envkit.advice.expected import Expected, features
 from envkit.advice.symptoms import FEATURES
 from envkit.profiles import profile
-from envkit.report.judgement import overrides_vendor
+from envkit.profiles.environment import overrides_vendor
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.verdict import Verdict
 

@@ -121,6 +121,10 @@ class Simulated:
     dropped: dict[str, int] = field(default_factory=dict)  # arms, and after how many blocks
     blocks: int = 0
 
+    def is_supported(self, arm: Arm) -> bool:
+        """Return True: no profile has cautions."""
+        return True
+
     def block_ratios(self, arm: Arm, reference: Arm | None = None) -> list[float]:
         """Return the log ratios of the blocks that both arms have, as ``Run.block_ratios`` does."""
         reference = reference or self.study.reference

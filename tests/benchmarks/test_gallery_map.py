@@ -16,7 +16,7 @@ from envkit.engines.messages import ExitStatus
 from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.worker.request import RunCommand
 
-from benchmarks import gallery_atlas, gallery_map, gallery_page, gallery_runs
+from benchmarks import gallery_atlas, gallery_map, gallery_page, gallery_runs, growing
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Agreement, Published, Session, Watched
 from tests import records
@@ -272,7 +272,7 @@ def test_sessions_come_back_as_they_were_written(tmp_path):
     path = tmp_path / "gallery.jsonl"
     written = [session(watched=SEEN), session("pinn", blocks=0, failure="the worker ended with exit status 1")]
     for each in written:
-        gallery_atlas.append(path, each)
+        growing.append(path, each.to_json())
     path.write_bytes(path.read_bytes() + b'{"training": "ls')  # a kill
     assert gallery_atlas.read_sessions(path) == written
 
@@ -283,7 +283,7 @@ def test_sessions_come_back_as_they_were_written(tmp_path):
 def test_a_line_of_a_wrong_form_is_named(tmp_path, broken):
     path = tmp_path / "gallery.jsonl"
     path.write_text(json.dumps({**session().to_json(), **broken}) + "\n")
-    with pytest.raises(ScriptError, match=r"line 1 is no session of the gallery"):
+    with pytest.raises(ScriptError, match=r"line 1 is not a run of this benchmark"):
         gallery_atlas.read_sessions(path)
 
 

@@ -81,6 +81,7 @@ class StoppingRule:
     margin: float = MARGIN  # the smallest difference that matters, as a share
     timeout_s: float = TIMEOUT_S  # of one worker
     drop_arms: bool = False  # profiles that can't be the fastest leave at a look
+    halvings: tuple[int, ...] = ()  # of a race: after so many blocks the slower half leaves; the last of them ends it
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
@@ -202,6 +203,11 @@ class Study:
         plain = self.view is View.EFFECTS and not (self.distributed or self.at_once or self.stopping.blocks)
         effects_only = all(contrast.role is Role.EFFECT for contrast in self.contrasts)
         return self.stopping.drop_arms and plain and effects_only and len(self.compared) > 1 == len(self.references)
+
+    @property
+    def is_race(self) -> bool:
+        """Return whether the arms race, which chooses one of them and claims nothing."""
+        return self.view is View.RACE
 
     @property
     def fewest_blocks(self) -> int:
@@ -400,6 +406,9 @@ class Study:
         made._require_numbers()
         if made.view is View.SETTINGS and not made.ablated:
             raise codec.Misfit(NoSettings())
+        halvings = made.stopping.halvings
+        if made.is_race and (not halvings or sorted({0, *halvings}) != [0, *halvings]):
+            raise codec.Misfit(OtherType("stopping.halvings"))
         _require_arms(made.arms, made.contrasts, made.ablated)
         _require_target(made.until)
         if made.user_command is not None:
