@@ -26,7 +26,7 @@ from envkit.engines.base import PROJECT, WORKER
 from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
-from benchmarks import fitting, gallery_atlas, gallery_runs, growing, page, script
+from benchmarks import fitting, gallery_atlas, gallery_runs, page, script
 from benchmarks.errors import ScriptError
 from benchmarks.fitting import KNOWN
 from benchmarks.gallery_atlas import ATLAS, Chart
@@ -43,7 +43,7 @@ from benchmarks.judged import (
     regret,
     trainings_of,
 )
-from benchmarks.results import Line
+from benchmarks.results import Line, append_line, complete_lines
 
 PAGE = PROJECT / "docs/advise.md"
 DATA = page.PAGES / "advice.jsonl"
@@ -78,7 +78,7 @@ def main() -> int:
     atomic.write(arguments.fit, fit := (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
     if arguments.measure:
         _measure(arguments.results, hashlib.sha256(fit).hexdigest())
-    lines = growing.read(arguments.results, dict)
+    lines = [json.loads(line) for line in complete_lines(arguments.results)]
     page.write(arguments.page, _page(lines, trainings, charts))
     return 0
 
@@ -94,7 +94,7 @@ def _measure(data: Path, fit: str) -> None:
 
 
 def _append(data: Path, line: Line) -> None:
-    growing.append(data, {**line, "time": round(time.time(), 1), "machine": page.machine()})
+    append_line(data, {**line, "time": round(time.time(), 1), "machine": page.machine()})
 
 
 def _command(name: str, steps: int) -> list[str]:
@@ -164,9 +164,9 @@ def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence
     by_known[CONSTANT] = policies[CONSTANT]
     sessions = [session for chart in charts for session in chart.sessions]
     systems = list(dict.fromkeys(session.system for session in sessions))
-    times = [{"time": session.began} for session in sessions]
+    began: list[dict[str, object]] = [{"time": session.began} for session in sessions]
     return [
-        page.heading("Advice, and a race of what is advised", QUESTION, times, "; ".join(systems),
+        page.heading("Advice, and a race of what is advised", QUESTION, began, "; ".join(systems),
                      "python -m benchmarks.advice"),
         "## Use",
         USE,
@@ -360,7 +360,7 @@ processes. If that takes more than three times the budget, envkit ends with the 
 
 Ctrl-C shows what the race has so far. `envkit advise --resume DIR` goes on with it, and then confirms the winner. The
 report's last lines start your training under the winner (`envkit exec`), and keep the result as a file
-(`envkit baseline save`), against which `envkit baseline check` holds later runs.
+(`envkit baseline save NAME`), against which `envkit baseline check NAME` holds later runs.
 
 ### What the lines mean
 

@@ -38,6 +38,7 @@ from envkit.worker.request import RunCommand, UserCommand
 from benchmarks import gallery_atlas, growing
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Session, Watched
+from benchmarks.results import append_line
 
 LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
 PYTHON = ".venv-gallery/bin/python"
@@ -208,7 +209,7 @@ def collect(records: Path, atlas: Path) -> list[Session]:
         session = gallery_atlas.session_of(folder, commit, _watched(folder))
         known = {(each.training, each.began) for each in gallery_atlas.read_sessions(atlas)}
         if (session.training, session.began) not in known and (session.blocks or session.failure):
-            growing.append(atlas, session.to_json())
+            append_line(atlas, session.to_json())
             added.append(session)
 
     growing.collect([path for path in records.glob("*") if RECORD.fullmatch(path.name)], add)

@@ -31,6 +31,7 @@ from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.long_steps_page import PARTS, Block, LongProcess, Session, process_of, read, rounded
 from benchmarks.recorded import raw_samples
+from benchmarks.results import append_line
 
 TIME_S = 600.0
 BASELINE = "baseline"
@@ -91,7 +92,7 @@ def _measure(arguments: argparse.Namespace) -> None:
             kernel, names = str(inspection["fingerprint"]["kernel"]), [entry.name for entry in entries]
             lengths = (arguments.warmup_steps, arguments.short_steps, arguments.long_steps)
             session = Session(round(began, 1), commit, *facts, kernel, arguments.workload, names, *lengths, blocks)
-            growing.append(arguments.results, asdict(session))
+            append_line(arguments.results, asdict(session))
 
 
 def _blocks(bench: Bench, arguments: argparse.Namespace, entries: Sequence[Entry], began: float) -> Iterator[Block]:
@@ -171,7 +172,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
 def _add(session: Session, results: Path) -> None:
     """Add the blocks of a run, unless they are there."""
     if all(other.began != session.began for other in read(results)):
-        growing.append(results, asdict(session))
+        append_line(results, asdict(session))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from envkit.engines.messages import ExitStatus
 from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.worker.request import RunCommand
 
-from benchmarks import gallery_atlas, gallery_map, gallery_page, gallery_runs, growing
+from benchmarks import gallery_atlas, gallery_map, gallery_page, gallery_runs, results
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Agreement, Published, Session, Watched
 from tests import records
@@ -272,7 +272,7 @@ def test_sessions_come_back_as_they_were_written(tmp_path):
     path = tmp_path / "gallery.jsonl"
     written = [session(watched=SEEN), session("pinn", blocks=0, failure="the worker ended with exit status 1")]
     for each in written:
-        growing.append(path, each.to_json())
+        results.append_line(path, each.to_json())
     path.write_bytes(path.read_bytes() + b'{"training": "ls')  # a kill
     assert gallery_atlas.read_sessions(path) == written
 

@@ -57,11 +57,11 @@ def in_race(run: Run, blocks: int) -> Dropped | str | None:
     if blocks in rule.halvings and all(event.block != blocks for event in run.all(Dropped)):
         slower, first = slower_half(ratios), next(iter(standings(ratios)))
         arms = dict.fromkeys(slower, first)
-        return Dropped(block=blocks, arms=arms, planned_blocks=rule.halvings[-1], looks=[*rule.halvings])
-    if blocks >= rule.halvings[-1]:
+        return Dropped(block=blocks, arms=arms, planned_blocks=max(rule.halvings), looks=[*rule.halvings])
+    if blocks >= max(rule.halvings):
         return COMPLETE
     most_s = (1 + OVERSHOOT) * RACE_SHARE * rule.budget_s
-    return BUDGET if blocks >= rule.halvings[0] and run.spent_s + block_s(run, blocks, 1) > most_s else None
+    return BUDGET if blocks >= min(rule.halvings) and run.spent_s + block_s(run, blocks, 1) > most_s else None
 
 
 def race_ratios(run: Run) -> dict[str, list[float]]:

@@ -59,7 +59,7 @@ class Run:
         assert isinstance(first, Beginning), "a run's record begins with it"
         study = Study.from_json(first.study)
         run = Run(study, typed).measuring(study)
-        if not run.dropped.keys() < {arm.name for arm in study.compared} and run.dropped:
+        if not run.dropped.keys() < {arm.name for arm in study.subjects} and run.dropped:
             raise codec.Misfit(OtherType("arms"))
         return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from envkit.cli import racing_messages as messages
 from envkit.cli.arguments import is_quiet
 from envkit.cli.measuring import Invocation
 from envkit.common.errors import MEASURED
-from envkit.common.folders import quoted, short
+from envkit.common.folders import short
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import advice, model, terminal
@@ -143,5 +144,5 @@ def _keep(result: Result, folder: Path) -> Row:
     assert command is not None, "a command of the user's was measured"
     scripts = [Path(word).stem for word in command.argv if word.endswith(".py")]
     name = next((stem for stem in scripts if stem.replace("-", "").replace("_", "").isalnum()), "training")
-    save = f"envkit baseline save {name} --from {quoted(short(folder))}"
+    save = shlex.join(["envkit", "baseline", "save", name, "--from", str(short(folder))])
     return Row("Keep", Keep(f"baselines/{name}.json", save), whole=True)

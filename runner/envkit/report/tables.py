@@ -266,7 +266,7 @@ def _left(racer: Racer) -> str:
         return headings.RACER_FAILED
     if racer.not_in_effect:
         return headings.RACER_NOT_IN_EFFECT
-    return headings.TO_THE_END if racer.left_after is None else f"after block {racer.left_after}"
+    return headings.TO_THE_END if racer.left_after is None else text(messages.LeftAfter(racer.left_after))
 
 
 def key(check: Check) -> str:

@@ -264,6 +264,8 @@ def _without_result(result: Result, subject: str) -> Message | None:
 def _of_race(result: Result) -> Message:
     """Return which arm of a race was the fastest."""
     leader, blocks = result.race[0], result.complete_blocks
+    if leader.not_in_effect:
+        return messages.NotInEffect(leader.arm)
     if leader.speed is None:
         return _without_result(result, leader.arm) or messages.Unfinished(leader.arm, blocks)
     if result.ended in CUT_SHORT:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.text import Text
@@ -161,7 +161,8 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
     instead = instead if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, findings)
     can_race = bool(applying) and advice.first_finding is None
-    racers = candidates(advice.expected, instead, left_out, inspection) if can_race else []
+    applies = partial(_applies, inspection=inspection)
+    racers = candidates(advice.expected, instead, left_out, applies) if can_race else []
     again = shlex.join(["envkit", "advise", *words(arguments, SAME), "--", *argv])
     advice = replace(
         advice,
@@ -245,14 +246,18 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, object], inspection: 
 
 def _instead(left_out: Iterable[str], inspection: Inspection) -> list[str]:
     """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
-    profiles = []
-    for name in dict.fromkeys(profile.load(excluded).extends for excluded in left_out):
-        if name is None or name in expected.fitted().fits:
-            continue
-        with contextlib.suppress(InputError):
-            require(profile.load(name), inspection)
-            profiles.append(name)
-    return profiles
+    extended = dict.fromkeys(profile.load(excluded).extends for excluded in left_out)
+    fits = expected.fitted().fits
+    return [name for name in extended if name is not None and name not in fits and _applies(name, inspection)]
+
+
+def _applies(name: str, inspection: Inspection) -> bool:
+    """Return whether a profile would have an effect on a machine."""
+    try:
+        require(profile.load(name), inspection)
+    except InputError:
+        return False
+    return True
 
 
 def _advice(

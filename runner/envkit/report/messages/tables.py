@@ -18,6 +18,14 @@ class Medians(Note):
     caution: str | None = None
 
 
+class LeftAfter(Note):
+    """An arm left a race after so many blocks."""
+
+    template = "after block {blocks:d}"
+
+    blocks: int
+
+
 class RaceSpeeds(Note):
     """The speeds in the table of a race."""
 
