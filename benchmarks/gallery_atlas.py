@@ -42,10 +42,14 @@ FOLDERS = re.compile(r"(?<![\w.…])/(?:[\w.+@-]+/)+")
 
 @dataclass(frozen=True)
 class Watched:
-    """What was observed of a training and its machine before a session. ``fault_s`` is the cost of a page fault."""
+    """What was observed of a training and its machine before a session.
+
+    ``fault_s`` is the cost of a page fault, and ``disturbed`` names the interference meanwhile.
+    """
 
     symptoms: Symptoms
     fault_s: float
+    disturbed: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
         return asdict(self)
@@ -116,6 +120,11 @@ class Session:
         if any(len(ends) != 3 or min(ends) <= 0 for ends in published.values()):
             raise ValueError("a published speedup is a ratio, its low and its high end")
         return session
+
+    @property
+    def was_watched(self) -> bool:
+        """Return whether the training was watched, and undisturbed."""
+        return self.watched is not None and not self.watched.disturbed
 
     def ratios(self, profile: str) -> list[float]:
         """Return the logarithm of the baseline's time over the profile's, of each block that has both."""
@@ -295,8 +304,8 @@ class Measured:
 
     @property
     def watched(self) -> Watched | None:
-        """What was observed most recently."""
-        return next((session.watched for session in reversed(self.sessions) if session.watched), None)
+        """What was observed most recently without interference; None without such an observation."""
+        return next((each.watched for each in reversed(self.sessions) if each.was_watched), None)
 
 
 @dataclass(frozen=True)
@@ -328,7 +337,7 @@ class Chart:
     @property
     def fault_s(self) -> float | None:
         """The cost of a page fault in seconds, the median over sessions; None if it was not measured."""
-        costs = [session.watched.fault_s for session in self.sessions if session.watched]
+        costs = [session.watched.fault_s for session in self.sessions if session.watched and session.was_watched]
         return median(costs) if costs else None
 
 

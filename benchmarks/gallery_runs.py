@@ -19,6 +19,7 @@ from envkit.bench.arms import Arm
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import prepare
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
+from envkit.checks.interference import disturbances
 from envkit.cli import measuring
 from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S, against_baseline
@@ -179,7 +180,11 @@ def watch(model: Model, python: str) -> Watched:
     if sample is None or problem is not None:
         reason = "it printed no sample" if problem is None else text(problem)
         raise ScriptError(f"{model.name}: can't be watched: the worker {reason}")
-    return Watched(of_sample(codec.parse(sample, Measurement)), float(f"{fault_s:.3g}"))
+    measurement = codec.parse(sample, Measurement)
+    disturbed = [*disturbances(measurement.usage, measurement.seconds or sum(measurement.step_s))]
+    if disturbed:
+        print(f"{model.name}: the watching was disturbed ({', '.join(disturbed)}): no fit uses it", flush=True)
+    return Watched(of_sample(measurement), float(f"{fault_s:.3g}"), disturbed)
 
 
 def measure(model: Model, folder: Path, here: Host, python: str, blocks: int, watched: Watched | None) -> int:

@@ -330,6 +330,14 @@ def test_figures_that_were_published_without_samples_are_not_pooled_with_others(
     assert "1 of 8" in section(text, "AMD Zen 5, 2 CPUs, 1970-01-01")
 
 
+def test_a_disturbed_watching_is_kept_and_not_used():
+    disturbed = replace(SEEN, disturbed=["other-programs"], fault_s=1e-3)
+    (chart,) = gallery_atlas.charts([session(watched=SEEN), session(watched=disturbed, began=2.0)])
+    assert (chart.trainings["lstm"].watched, chart.fault_s) == (SEEN, SEEN.fault_s)
+    (chart,) = gallery_atlas.charts([session(watched=disturbed)])
+    assert (chart.trainings["lstm"].watched, chart.fault_s) == (None, None)
+
+
 def test_the_time_of_a_block_is_that_of_earlier_sessions_or_follows_from_the_steps():
     here = gallery_runs.Host(ZEN, [object(), object(), object()], {})  # only their number counts
     model = MODELS["lstm"]
