@@ -6,7 +6,6 @@ A chart has all sessions of one machine: of each training and profile the speedu
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,6 @@ from envkit.bench.problems import problem_of
 from envkit.bench.run import read
 from envkit.bench.study import MARGIN
 from envkit.common import codec
-from envkit.common.errors import MISFITS
 from envkit.engines.measurement import probe
 from envkit.profiles.environment import Environment
 from envkit.profiles.inspection import Inspection
@@ -34,10 +32,8 @@ from envkit.report import verdict
 from envkit.stats.interval import ERROR_RATE, Speedup, log_ratios, middle_of, speedup
 from envkit.stats.verdict import Verdict
 
-from benchmarks import page
-from benchmarks.errors import ScriptError
+from benchmarks import growing, page
 from benchmarks.recorded import raw_samples
-from benchmarks.results import append_line, complete_lines
 
 ATLAS = page.PAGES / "gallery.jsonl"
 # The folders of an absolute path, but for the file's name: a page is read elsewhere.
@@ -46,10 +42,14 @@ FOLDERS = re.compile(r"(?<![\w.…])/(?:[\w.+@-]+/)+")
 
 @dataclass(frozen=True)
 class Watched:
-    """What was observed of a training and its machine before a session. ``fault_s`` is the cost of a page fault."""
+    """What was observed of a training and its machine before a session.
+
+    ``fault_s`` is the cost of a page fault, and ``disturbed`` names the interference meanwhile.
+    """
 
     symptoms: Symptoms
     fault_s: float
+    disturbed: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
         return asdict(self)
@@ -121,6 +121,11 @@ class Session:
             raise ValueError("a published speedup is a ratio, its low and its high end")
         return session
 
+    @property
+    def was_watched(self) -> bool:
+        """Return whether the training was watched, and undisturbed."""
+        return self.watched is not None and not self.watched.disturbed
+
     def ratios(self, profile: str) -> list[float]:
         """Return the logarithm of the baseline's time over the profile's, of each block that has both."""
         if profile not in self.names:
@@ -130,19 +135,8 @@ class Session:
 
 
 def read_sessions(path: Path) -> list[Session]:
-    """Return the sessions of a file, none if it does not exist. Raise ScriptError for a line of a wrong form."""
-    sessions: list[Session] = []
-    for number, line in enumerate(complete_lines(path), start=1):
-        try:
-            sessions.append(Session.from_json(json.loads(line)))
-        except MISFITS as error:
-            raise ScriptError(f"{path}: line {number} is no session of the gallery: {error}") from error
-    return sessions
-
-
-def append(path: Path, session: Session) -> None:
-    """Write one more line."""
-    append_line(path, session.to_json())
+    """Return the sessions of a file, as ``growing.read`` does."""
+    return growing.read(path, Session.from_json)
 
 
 def session_of(folder: Path, commit: str, watched: Watched | None) -> Session:
@@ -310,8 +304,8 @@ class Measured:
 
     @property
     def watched(self) -> Watched | None:
-        """What was observed most recently."""
-        return next((session.watched for session in reversed(self.sessions) if session.watched), None)
+        """What was observed most recently without interference; None without such an observation."""
+        return next((each.watched for each in reversed(self.sessions) if each.was_watched), None)
 
 
 @dataclass(frozen=True)
@@ -343,7 +337,7 @@ class Chart:
     @property
     def fault_s(self) -> float | None:
         """The cost of a page fault in seconds, the median over sessions; None if it was not measured."""
-        costs = [session.watched.fault_s for session in self.sessions if session.watched]
+        costs = [session.watched.fault_s for session in self.sessions if session.watched and session.was_watched]
         return median(costs) if costs else None
 
 

@@ -215,8 +215,8 @@ def _mean_cell(chart: Chart, profile: str) -> str:
 def _machine_facts(made: Sequence[Chart]) -> list[str]:
     facts = []
     for chart in made:
-        kernel = sorted({each.watched.symptoms.generic_matrix_code for each in chart.sessions if each.watched} - {None})
-        path = {(True,): "generic code", (False,): "the processor's own code"}.get(tuple(kernel), "unknown code")
+        codes = {each.watched.symptoms.generic_matrix_code for each in chart.sessions if each.watched}
+        path = "generic code" if True in codes else "the processor's code" if False in codes else "unknown code"
         if chart.fault_s is not None:
             facts.append(f"{label(chart)}: a page fault costs {1e6 * chart.fault_s:.2f} µs; MKL takes {path}.")
     return [_list(facts)] if facts else []

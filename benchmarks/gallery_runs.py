@@ -15,11 +15,11 @@ from statistics import median
 from envkit import engines
 from envkit.advice.machine import Machine, machine_of, page_fault_s
 from envkit.advice.symptoms import of_sample
-from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import prepare
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
+from envkit.checks.interference import disturbances
 from envkit.cli import measuring
 from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S, against_baseline
@@ -36,9 +36,10 @@ from envkit.rendering import text
 from envkit.tuning.narrow import require, why
 from envkit.worker.request import RunCommand, UserCommand
 
-from benchmarks import gallery_atlas
+from benchmarks import gallery_atlas, growing
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Session, Watched
+from benchmarks.results import append_line
 
 LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
 PYTHON = ".venv-gallery/bin/python"
@@ -89,7 +90,7 @@ def models(path: Path = LIST) -> dict[str, Model]:
         fields = line if isinstance(line, dict) else {}
         for key, (kind, description) in WANTED.items():
             value = fields.get(key)
-            if not isinstance(value, kind) or not value or (kind is int and value < 1):
+            if not isinstance(value, kind) or not value or (isinstance(value, int) and value < 1):
                 raise file.error(
                     (name,), Printed(f"'{name}' needs '{key}', {description}; add it, as the others have it")
                 )
@@ -179,7 +180,11 @@ def watch(model: Model, python: str) -> Watched:
     if sample is None or problem is not None:
         reason = "it printed no sample" if problem is None else text(problem)
         raise ScriptError(f"{model.name}: can't be watched: the worker {reason}")
-    return Watched(of_sample(codec.parse(sample, Measurement)), float(f"{fault_s:.3g}"))
+    measurement = codec.parse(sample, Measurement)
+    disturbed = [*disturbances(measurement.usage, measurement.seconds or sum(measurement.step_s))]
+    if disturbed:
+        print(f"{model.name}: the watching was disturbed ({', '.join(disturbed)}): no fit uses it", flush=True)
+    return Watched(of_sample(measurement), float(f"{fault_s:.3g}"), disturbed)
 
 
 def measure(model: Model, folder: Path, here: Host, python: str, blocks: int, watched: Watched | None) -> int:
@@ -203,19 +208,16 @@ def folder_for(records: Path, model: Model, commit: str) -> Path:
 
 def collect(records: Path, atlas: Path) -> list[Session]:
     """Add all sessions in ``records`` that are not in the atlas yet, and return those that were added."""
-    known = {(session.training, session.began) for session in gallery_atlas.read_sessions(atlas)}
-    added = []
-    for folder in sorted(records.glob("*-*-*-*")):
-        if not RECORD.fullmatch(folder.name) or not record.is_begun(folder):
-            continue
-        try:
-            record.require_idle(folder)
-        except InputError:  # it still goes on, and its own process adds it
-            continue
-        session = gallery_atlas.session_of(folder, folder.name.rpartition("-")[2], _watched(folder))
+    added: list[Session] = []
+
+    def add(folder: Path, commit: str) -> None:
+        session = gallery_atlas.session_of(folder, commit, _watched(folder))
+        known = {(each.training, each.began) for each in gallery_atlas.read_sessions(atlas)}
         if (session.training, session.began) not in known and (session.blocks or session.failure):
-            gallery_atlas.append(atlas, session)
+            append_line(atlas, session.to_json())
             added.append(session)
+
+    growing.collect([path for path in records.glob("*") if RECORD.fullmatch(path.name)], add)
     return added
 
 

@@ -16,7 +16,7 @@ from envkit.engines.messages import ExitStatus
 from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.worker.request import RunCommand
 
-from benchmarks import gallery_atlas, gallery_map, gallery_page, gallery_runs
+from benchmarks import gallery_atlas, gallery_map, gallery_page, gallery_runs, results
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Agreement, Published, Session, Watched
 from tests import records
@@ -272,7 +272,7 @@ def test_sessions_come_back_as_they_were_written(tmp_path):
     path = tmp_path / "gallery.jsonl"
     written = [session(watched=SEEN), session("pinn", blocks=0, failure="the worker ended with exit status 1")]
     for each in written:
-        gallery_atlas.append(path, each)
+        results.append_line(path, each.to_json())
     path.write_bytes(path.read_bytes() + b'{"training": "ls')  # a kill
     assert gallery_atlas.read_sessions(path) == written
 
@@ -283,7 +283,7 @@ def test_sessions_come_back_as_they_were_written(tmp_path):
 def test_a_line_of_a_wrong_form_is_named(tmp_path, broken):
     path = tmp_path / "gallery.jsonl"
     path.write_text(json.dumps({**session().to_json(), **broken}) + "\n")
-    with pytest.raises(ScriptError, match=r"line 1 is no session of the gallery"):
+    with pytest.raises(ScriptError, match=r"line 1 is not a run of this benchmark"):
         gallery_atlas.read_sessions(path)
 
 
@@ -328,6 +328,14 @@ def test_figures_that_were_published_without_samples_are_not_pooled_with_others(
     text = page_of(old, session())
     assert "## AMD Zen 5, 2 CPUs, 1970-01-01" in text
     assert "1 of 8" in section(text, "AMD Zen 5, 2 CPUs, 1970-01-01")
+
+
+def test_a_disturbed_watching_is_kept_and_not_used():
+    disturbed = replace(SEEN, disturbed=["other-programs"], fault_s=1e-3)
+    (chart,) = gallery_atlas.charts([session(watched=SEEN), session(watched=disturbed, began=2.0)])
+    assert (chart.trainings["lstm"].watched, chart.fault_s) == (SEEN, SEEN.fault_s)
+    (chart,) = gallery_atlas.charts([session(watched=disturbed)])
+    assert (chart.trainings["lstm"].watched, chart.fault_s) == (None, None)
 
 
 def test_the_time_of_a_block_is_that_of_earlier_sessions_or_follows_from_the_steps():
