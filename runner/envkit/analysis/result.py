@@ -16,6 +16,7 @@ from envkit.analysis.learning_curves import LearningCurve, learning_curve, reach
 from envkit.analysis.load import InDisturbed, Load, in_disturbed, load, neighbours
 from envkit.analysis.losses import Losses, compared, loss_tolerance, of_command
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
+from envkit.analysis.race import Racer, racers
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
@@ -163,6 +164,7 @@ class Result:
     instances: list[ScaledInstances] = field(default_factory=list)
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
     may_be_best: list[str] = field(default_factory=list)  # arms that can't be told from the fastest, that one first
+    race: list[Racer] = field(default_factory=list)  # of a race, the fastest first
     course: Course = field(default_factory=Course)
 
     @property
@@ -171,7 +173,8 @@ class Result:
 
     @property
     def not_in_effect(self) -> list[Measured]:
-        return [measured for measured in self.measured if not measured.in_effect]
+        """Return the arms whose settings were not in effect. A race goes on without such an arm, and says so there."""
+        return [] if self.study.is_race else [measured for measured in self.measured if not measured.in_effect]
 
     @property
     def not_reached(self) -> list[LearningCurve]:
@@ -234,6 +237,7 @@ class Result:
                 {"block": failure.block, "arm": failure.arm, "problem": failure.problem} for failure in self.failures
             ],
             "may_be_best": self.may_be_best,
+            "race": [asdict(racer) for racer in self.race],
             "dropped": {name: asdict(departure) for name, departure in self.dropped.items()},
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
@@ -308,6 +312,7 @@ def conclude(run: Run) -> Result:
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         may_be_best=_may_be_best(intervals, comparisons),
+        race=racers(run),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
         learning=[curve for curve in curves if curve is not None],

@@ -1,5 +1,8 @@
 """Which of several arms may be the fastest: the set that can't be told from it, and arms that leave a run early.
 
+A race chooses one arm and claims nothing: after prespecified blocks the slower half leaves (sequential halving). Later
+samples, which did not choose the winner, tell its gain. docs/results/race.md has simulated races.
+
 Each arm is compared with the leader, block by block, by the intervals of ``sequential.py``. The comparisons of the
 truly fastest arm with all others share the error rate, over all looks. An arm that is slower than the leader at a look
 is dropped, and its time goes to the others. So the fastest arm is dropped, or missing in the set at the end, in at most
@@ -25,6 +28,7 @@ One-sided comparisons at twice the rate make the leader's half-width 9.5% instea
 lost one of two equal arms in 5.7% of 2,500 runs.
 
 References:
+  Z. Karnin, T. Koren, O. Somekh: Almost optimal exploration in multi-armed bandits. ICML (2013) (sequential halving).
   J. C. Hsu: Simultaneous confidence intervals for all distances from the "best". Annals of Statistics 9 (1981).
   J. C. Hsu: Constrained simultaneous confidence intervals for multiple comparisons with the best. Annals of Statistics
   12 (1984).
@@ -37,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from envkit.stats.interval import Speedup, middle_of
 from envkit.stats.sequential import PRECISION, Design
@@ -76,3 +81,22 @@ def is_close(speedup: Speedup | None, of_leader: Speedup | None, precision: floa
         return False
     of_gain = of_leader.ratio**OF_LEADER - 1
     return speedup.high <= 1 + (max(PRECISION, of_gain) if precision is None else precision)
+
+
+def standings(ratios: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return how much faster each arm is than the mean of all, as a logarithm, the fastest first.
+
+    ``ratios`` are each arm's log ratios beside one reference, in the same blocks. The reference cancels out.
+    """
+    means = [fmean(of_block) for of_block in zip(*ratios.values(), strict=True)]
+    middles = {
+        arm: middle_of([ratio - mean for ratio, mean in zip(of_arm, means, strict=True)])
+        for arm, of_arm in ratios.items()
+    }
+    return dict(sorted(middles.items(), key=lambda item: -item[1]))
+
+
+def slower_half(ratios: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return the slower half of the arms, by ``standings``; of an odd number the arm in the middle is not in it."""
+    ranked = list(standings(ratios))
+    return ranked[len(ranked) - len(ranked) // 2 :]
