@@ -240,6 +240,16 @@ def test_a_neighbour_that_comes_in_the_confirmation_is_named(advise, planted):
     assert "Keep" not in said
 
 
+@pytest.mark.parametrize("inner", ["", "race"])
+def test_a_folder_that_holds_a_run_is_refused_before_anything_is_watched(advise, simulation, run_folder, inner):
+    (run_folder / inner).mkdir(parents=True)
+    (run_folder / inner / "record.jsonl").write_text("{}\n")
+    result = advise()
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "already holds a run" in result.stderr
+    assert simulation.starts(all=True) == []
+
+
 def test_only_watching(advise, candidates, cli, simulation, tmp_path):
     result = cli("advise", "--watch-only", "--python", simulation.python, "--", "python", "train.py", cwd=tmp_path)
     assert result.returncode == 0
