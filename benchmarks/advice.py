@@ -267,7 +267,7 @@ def _aims(full: Sequence[Judged], results: Results, constant: Sequence[Judged]) 
         f"{'met' if hopes * 12 <= len(full) else 'missed'}",
         f"- {sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: "
         f"60% to 80%): {'met' if 0.6 <= inside <= 0.8 else 'missed'}",
-        f"- `envkit advise` took {longest:.0f} s at most (the aim: 60 s): {'met' if longest <= 60 else 'missed'}",
+        f"- `envkit advise --watch-only` took {longest:.0f} s at most (the aim: 60 s): {'met' if longest <= 60 else 'missed'}",
         f"- the same profile for all, without watching, is within 3% for {sum(each.near for each in constant)} of "
         f"{len(constant)}; its mean gain is {_mean_gain(constant):.3f}, that of the advice {_mean_gain(full):.3f}",
     ])  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
-from envkit.bench import race, room
+from envkit.bench import race, record, room, seal
 from envkit.bench.messages import BudgetTooShort
 from envkit.bench.race import Plan
 from envkit.bench.room import TooShort
@@ -21,7 +21,7 @@ from envkit.cli import measuring
 from envkit.cli import racing_messages as messages
 from envkit.cli.arguments import is_quiet
 from envkit.cli.measuring import Invocation
-from envkit.common.errors import MEASURED
+from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.messages import Message
 from envkit.rendering import text
@@ -91,7 +91,17 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
 
 
 def resume(folder: Path, arguments: argparse.Namespace) -> int:
-    """Go on with the race in ``folder`` by its record, and confirm its winner. Return the exit status."""
+    """Go on with the race in ``folder`` by its record, and confirm its winner. Return the exit status.
+
+    Raise InputError if it holds no race, or none of this user's.
+    """
+    first = record.first(folder)
+    with record.reading(folder):
+        is_race = Study.from_json(first["study"]).is_race
+    if not is_race:
+        raise InputError(messages.NoRaceThere(str(folder), measuring.go_on_with("bench", folder)))
+    if not seal.is_good(first):
+        raise InputError(messages.RaceOfAnother(str(folder)))
     into = arguments.output or (folder.parent if folder.name == RACE else measuring.new_folder("advise"))
     racing = Racing(into, arguments.json, is_quiet(arguments), {})
     invocation = Invocation(None, racing.json, racing.quiet, "advise")
