@@ -67,7 +67,7 @@ stack: dev  ## make .venv-VARIANT, the Python packages of a variant, for the loc
 gallery-setup: dev  ## make .venv-gallery, with what the trainings in benchmarks/gallery need
 	@images/stack gallery
 
-gallery: gallery-setup  ## every training of the gallery under six profiles, in parts that go on (75 minutes; writes docs/gallery.md)
+gallery: gallery-setup  ## the gallery's trainings under eight profiles, as many as fit half an hour (ARGS="--for 2h"; adds to docs/results/gallery.jsonl, writes docs/gallery.md)
 	@$(VENV)/bin/python -m benchmarks.gallery_map $(ARGS)
 
 libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
@@ -175,7 +175,7 @@ operators: dev  ## where a step's time goes, by operators and phases, and why a 
 curves: dev  ## the baseline and a profile train until an accuracy is reached (5 minutes; writes docs/results/curves.md)
 	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
 
-advice: gallery-setup  ## what profiles gain, fitted to the gallery, and whether advice is right (20 minutes; writes docs/advise.md)
+advice: dev  ## fit what profiles gain to docs/results/gallery.jsonl, and judge the fits (a minute; writes docs/advise.md)
 	@$(VENV)/bin/python -m benchmarks.advice $(ARGS)
 
 terminal-picture: dev  ## draw the report of a run as a terminal shows it: ARGS="DIR FILE.svg"

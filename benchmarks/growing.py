@@ -15,6 +15,7 @@ from envkit.engines.base import PROJECT
 
 from benchmarks import page
 from benchmarks.errors import ScriptError
+from benchmarks.results import complete_lines
 
 # No interval becomes so narrow, so a run measures until its time is used up.
 NEVER_PRECISE = "0.0001"
@@ -62,21 +63,9 @@ def read(path: Path, parse_line: Callable[[Mapping[str, object]], Parsed]) -> li
     Raise ScriptError for another line of a wrong form.
     """
     lines: list[Parsed] = []
-    content = path.read_bytes() if path.exists() else b""
-    for number, line in enumerate(content.rpartition(b"\n")[0].splitlines(), start=1):
+    for number, line in enumerate(complete_lines(path), start=1):
         try:
             lines.append(parse_line(json.loads(line)))
         except MISFITS as error:
             raise ScriptError(f"{path}: line {number} is not a run of this benchmark: {error}") from error
     return lines
-
-
-def append(path: Path, document: Mapping[str, object]) -> None:
-    """Write one more line. Half a line that a kill has left behind is removed; complete ones are never touched."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        file.seek(0)
-        content = file.read()
-        if (complete := content.rfind(b"\n") + 1) < len(content):
-            file.truncate(complete)
-        file.write(json.dumps(document, separators=(",", ":")).encode() + b"\n")

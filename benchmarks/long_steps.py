@@ -31,6 +31,7 @@ from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.long_steps_page import PARTS, Block, LongProcess, Session, process_of, read, rounded
 from benchmarks.recorded import raw_samples
+from benchmarks.results import append_line
 
 TIME_S = 600.0
 BASELINE = "baseline"
@@ -91,7 +92,7 @@ def _measure(arguments: argparse.Namespace) -> None:
             kernel, names = str(inspection["fingerprint"]["kernel"]), [entry.name for entry in entries]
             lengths = (arguments.warmup_steps, arguments.short_steps, arguments.long_steps)
             session = Session(round(began, 1), commit, *facts, kernel, arguments.workload, names, *lengths, blocks)
-            growing.append(arguments.results, asdict(session))
+            append_line(arguments.results, asdict(session))
 
 
 def _blocks(bench: Bench, arguments: argparse.Namespace, entries: Sequence[Entry], began: float) -> Iterator[Block]:
@@ -148,7 +149,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
         }
         lengths = {len(steps) for blocks in timed.values() for steps in blocks.values()}
         complete = sorted(set.intersection(*(set(blocks) for blocks in timed.values())))
-        command, fixed = run.study.user_command, run.lengths
+        command = run.study.user_command
         training = " ".join(command.argv) if command else run.study.workload_of(run.study.reference)
     least = max(short_steps, PARTS)
     if not complete or min(lengths) < least:
@@ -161,7 +162,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
         kernel=raw.kernel,
         training=training,
         names=raw.arms,
-        warmup_steps=max((fixed.warmup_steps or {}).values(), default=0) if fixed else 0,
+        warmup_steps=run.study.training.warmup_steps + run.skipped_steps,
         short_steps=short_steps,
         long_steps=min(lengths) // PARTS * PARTS,
         blocks=[Block([], [process_of(timed[name][block], short_steps) for name in raw.arms]) for block in complete],
@@ -171,7 +172,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
 def _add(session: Session, results: Path) -> None:
     """Add the blocks of a run, unless they are there."""
     if all(other.began != session.began for other in read(results)):
-        growing.append(results, asdict(session))
+        append_line(results, asdict(session))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from benchmarks import growing, page, planted_hook, script
 from benchmarks.errors import ScriptError
 from benchmarks.planted_hook.sitecustomize import VARIABLE
 from benchmarks.recorded import RawSamples, raw_samples
-from benchmarks.results import FOLDER
+from benchmarks.results import FOLDER, append_line
 from benchmarks.same import session_of
 from benchmarks.same_page import upper_bound
 from benchmarks.short_runs import Session, cut, judge
@@ -185,7 +185,7 @@ def _add(folder: Path, commit: str, results: Path) -> None:
             raise ScriptError(f"{folder}: does not measure the baseline beside copies with planted effects")
         seconds = statistics.fmean(sample.worker_seconds for sample in samples)
         run = Planted(session_of(raw, commit), shares, round(seconds, 3))
-        growing.append(results, run.to_json())
+        append_line(results, run.to_json())
         print(f"added: {run.session.arms} arms, {len(run.session.blocks)} blocks, {folder}", flush=True)
 
 

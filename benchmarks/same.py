@@ -18,7 +18,7 @@ from envkit.profiles.environment import Environment
 from benchmarks import growing, page, same_page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import RawSamples, raw_samples
-from benchmarks.results import FOLDER
+from benchmarks.results import FOLDER, append_line
 from benchmarks.short_runs import Session
 
 TIME_S, ARMS = 600.0, (2, 7)
@@ -87,7 +87,7 @@ def _add(folder: Path, commit: str, results: Path) -> None:
         raise ScriptError(f"{folder}: does not measure the baseline against itself")
     if raw.blocks and all(session.began != raw.began for session in read(results)):
         session = session_of(raw, commit)
-        growing.append(results, session.to_json())
+        append_line(results, session.to_json())
         print(f"added: {session.arms} arms, {len(session.blocks)} blocks, {folder}", flush=True)
 
 

@@ -18,7 +18,7 @@ from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 from benchmarks import growing, page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import raw_samples
-from benchmarks.results import FOLDER
+from benchmarks.results import FOLDER, append_line
 from benchmarks.same import read, session_of
 from benchmarks.short_runs import Session
 
@@ -48,7 +48,7 @@ def _add(folder: Path, commit: str, results: Path) -> None:
     if session.names != ["baseline", *PROFILES]:
         raise ScriptError(f"{folder}: measures other profiles than {', '.join(PROFILES)}")
     if session.blocks and all(other.began != session.began for other in read(results)):
-        growing.append(results, session.to_json())
+        append_line(results, session.to_json())
 
 
 def parts(sessions: Sequence[Session]) -> list[str]:

@@ -9,9 +9,10 @@ from dataclasses import asdict
 
 import pytest
 
-from benchmarks import growing, long_steps, long_steps_page
+from benchmarks import long_steps, long_steps_page
 from benchmarks.errors import ScriptError
 from benchmarks.long_steps_page import PARTS, Block, LongProcess, Session
+from benchmarks.results import append_line
 from tests import records
 from tests.benchmarks.conftest import refusal
 from tests.reports import events_of
@@ -98,6 +99,7 @@ def test_a_record_of_long_samples_is_added_once(run, results_file, tmp_path):
     (session,) = long_steps_page.read(results_file)
     assert (session.names, session.long_steps, len(session.blocks)) == (["baseline", "mine"], 40, 8)
     assert all(block.short_s == [] for block in session.blocks)
+    assert session.warmup_steps == 1
     assert "--add: needs --commit HASH" in refusal(run("--add", folder))
 
 
@@ -148,6 +150,7 @@ def test_the_page_groups_by_training_and_shows_a_speedup_that_changes():
     assert first == pytest.approx(math.exp(0.4), rel=0.02)
     assert whole == half == pytest.approx(math.exp(0.3), rel=0.02)
     assert change == pytest.approx(math.exp(-0.1), rel=0.02)
+    assert "| faster | - | 1.4" in text.split("## python")[1]
     assert "Nothing is measured yet." in long_steps_page.parts([])
 
 
@@ -156,7 +159,7 @@ def test_the_page_groups_by_training_and_shows_a_speedup_that_changes():
     [{"blocks": []}, {"blocks": [{"short_s": [[0.1]], "long": []}]}, {"blocks": [{"short_s": [], "long": [[1]] * 3}]}],
 )
 def test_a_damaged_line_is_refused(results_file, damage):
-    growing.append(results_file, asdict(session_of(blocks_of([0, 0.2, 0.4], [0, 0.2, 0.4]))))
+    append_line(results_file, asdict(session_of(blocks_of([0, 0.2, 0.4], [0, 0.2, 0.4]))))
     line = json.loads(results_file.read_text())
     results_file.write_text(json.dumps({**line, **damage}) + "\n")
     with pytest.raises(ScriptError, match="line 1 is not a run of"):

@@ -146,7 +146,7 @@ def table(advice: Advice) -> Table:
 def closing(advice: Advice) -> list[Row]:
     """Return where the ranges come from, what was left out, and what to do next."""
     fitted = expected.fitted()
-    ranges = messages.Ranges if fitted.machine == advice.machine else messages.RangesOfOther
+    ranges = messages.Ranges if advice.machine in fitted.machines else messages.RangesOfOther
     lines = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
     if advice.unmeasured:
         lines.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))

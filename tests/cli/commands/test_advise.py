@@ -33,7 +33,7 @@ def fits(monkeypatch):
     """What the kit knows: four profiles, of which the machine lacks what intel-omp preloads."""
 
     def known(machine=MACHINE, fits=FITS):
-        made = Fitted(machine, "2026-11-01", ["one", "two"], fits)
+        made = Fitted([machine], "2026-11-01", ["one", "two"], fits)
         monkeypatch.setattr(expected, "fitted", lambda: made)
 
     known()

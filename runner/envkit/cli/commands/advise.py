@@ -272,7 +272,7 @@ def _advice(
     racing_by: str | None = None,
 ) -> Advice:
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
-    gains = expected.expected(symptoms, applying)
+    gains = expected.expected(symptoms, applying, here=expected.of_machine(inspection))
     unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
     return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by)
 
