@@ -27,7 +27,7 @@ def candidates(monkeypatch, tmp_path, write_profile):
         write_profile(name, f"env: {{SIMULATED: {name}}}\n", tmp_path / "envprofiles")
     (tmp_path / "train.py").touch()
     fits = {"glibc-retain": [Fit({}, 0.1, 0.1)]}
-    monkeypatch.setattr(expected, "fitted", lambda: Fitted("A CPU", "2026-11-01", ["one", "two"], fits))
+    monkeypatch.setattr(expected, "fitted", lambda: Fitted(["A CPU"], "2026-11-01", ["one", "two"], fits))
 
     def race(*names):
         monkeypatch.setattr(advise_command, "candidates", lambda *of: [*names])
