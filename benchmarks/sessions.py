@@ -5,7 +5,6 @@ Each call measures the same four profiles beside the baseline, and adds one line
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
@@ -13,45 +12,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envkit.bench.study import MARGIN
-from envkit.cli.arguments import duration
-from envkit.engines.base import PROJECT
 from envkit.stats.across_nodes import HODGES_LEHMANN, AcrossNodes, across_nodes
 from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 
-from benchmarks import page, script
+from benchmarks import growing, page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import raw_samples
-from benchmarks.results import FOLDER
-from benchmarks.same import append, read, session_of
+from benchmarks.results import FOLDER, append_line
+from benchmarks.same import read, session_of
 from benchmarks.short_runs import Session
 
 PROFILES = ("glibc-retain", "jemalloc-retain", "mimalloc-retain", "intel-omp")
 TIME_S = 240.0
 # Before so many sessions there is no prediction of the next.
 LEAST_SESSIONS = 5
-# No interval becomes so narrow, so each session measures until its time is used up.
-NEVER_PRECISE = "0.0001"
 
 
 def main() -> int:
-    data = page.PAGES / "sessions.jsonl"
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sessions", description=__doc__)
-    parser.add_argument("--for", dest="time", metavar="TIME", type=duration, default=TIME_S,
-                        help=f"how long to measure (default: {TIME_S:g}s)")  # fmt: skip
-    parser.add_argument("--add", metavar="DIR", type=Path, nargs="*",
-                        help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
-    parser.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
-    parser.add_argument("--results", metavar="FILE", type=Path, default=data,
-                        help=f"all sessions; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
-    arguments = parser.parse_args()
-    if arguments.add and not arguments.commit:
-        raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
+    arguments = growing.parse(growing.parser("sessions", __doc__ or "", TIME_S))
     if arguments.add is None:
         commit = page.commit()
         folder = FOLDER / "sessions" / time.strftime("%Y%m%d-%H%M%S")
-        options = ("--budget", f"{arguments.time:g}s", "--half-width", NEVER_PRECISE, "--output", folder)
-        script.runner("bench", *PROFILES, *options, purpose=str(folder))
+        options = ("--budget", f"{arguments.time:g}s", "--half-width", growing.NEVER_PRECISE, "--keep-arms")
+        script.runner("bench", *PROFILES, *options, "--output", folder, purpose=str(folder))
         _add(folder, commit, arguments.results)
     for folder in arguments.add or ():
         _add(folder, arguments.commit, arguments.results)
@@ -65,7 +48,7 @@ def _add(folder: Path, commit: str, results: Path) -> None:
     if session.names != ["baseline", *PROFILES]:
         raise ScriptError(f"{folder}: measures other profiles than {', '.join(PROFILES)}")
     if session.blocks and all(other.began != session.began for other in read(results)):
-        append(results, session)
+        append_line(results, session.to_json())
 
 
 def parts(sessions: Sequence[Session]) -> list[str]:

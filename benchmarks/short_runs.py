@@ -65,7 +65,7 @@ class Counts:
 
 def count(sessions: Sequence[Session], blocks: int) -> Counts:
     """Cut sessions into consecutive runs of so many blocks, and count how they end. Remaining blocks are not used."""
-    ends = [judge(run) for session in sessions for run in _cut(session.blocks, blocks)]
+    ends = [judge(run) for session in sessions for run in cut(session.blocks, blocks)]
     verdicts = [{speedup.verdict for speedup in speedups} for speedups in ends]
     return Counts(
         runs=len(ends),
@@ -91,7 +91,8 @@ def judge(blocks: Sequence[Sequence[float]]) -> list[Speedup]:
     return [speedup for speedup in speedups if speedup is not None]
 
 
-def _cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[float]]]:
+def cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[float]]]:
+    """Cut blocks into consecutive runs of ``length``. Remaining blocks are not used."""
     for begin in range(0, len(blocks) - length + 1, length):
         yield blocks[begin : begin + length]
 
