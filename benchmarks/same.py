@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -37,33 +37,45 @@ why:
 
 
 def main() -> int:
-    data = page.PAGES / "same.jsonl"
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.same", description=__doc__)
-    parser.add_argument("--for", dest="time", metavar="TIME", type=duration, default=TIME_S,
-                        help=f"how long to measure, shared by the numbers of arms (default: {TIME_S:g}s)")  # fmt: skip
-    parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
-                        help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
-    parser.add_argument("--add", metavar="DIR", type=Path, nargs="*",
-                        help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
-    parser.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
-    parser.add_argument("--results", metavar="FILE", type=Path, default=data,
-                        help=f"all runs; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
-    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "same",
-                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
-    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
-    arguments = parser.parse_args()
-    if arguments.add and not arguments.commit:
-        raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
-    _collect(arguments.records, arguments.results)  # of a call that was killed
+    made = parser("same", __doc__, TIME_S)
+    made.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
+                      help="arms of a run, the baseline and copies; runs share the time (default: 2,7)")  # fmt: skip
+    arguments = parse(made)
+    _collect(arguments)  # of a call that was killed
     if arguments.add is None:
         _measure(arguments)
     for folder in arguments.add or ():
         _add(folder, arguments.commit, arguments.results)
     page.write(arguments.page, same_page.parts(read(arguments.results)))
     return 0
+
+
+def parser(name: str, description: str | None, time_s: float) -> argparse.ArgumentParser:
+    """Return the options of a script whose calls each measure for ``time_s`` seconds and add to one file."""
+    data = page.PAGES / f"{name}.jsonl"
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    made.add_argument("--for", dest="time", metavar="TIME", type=duration, default=time_s,
+                      help=f"how long to measure (default: {time_s:g}s)")  # fmt: skip
+    made.add_argument("--add", metavar="DIR", type=Path, nargs="*",
+                      help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
+    made.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
+    made.add_argument("--results", metavar="FILE", type=Path, default=data,
+                      help=f"all runs; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
+    made.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / name,
+                      help="where the runs keep their records (default: %(default)s)")  # fmt: skip
+    made.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
+    made.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
+    made.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    made.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    return made
+
+
+def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
+    """Return the command line's options. Raise ScriptError for a run to add whose commit is missing."""
+    arguments = made.parse_args()
+    if arguments.add and not arguments.commit:
+        raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
+    return arguments
 
 
 def _measure(arguments: argparse.Namespace) -> None:
@@ -77,7 +89,11 @@ def _measure(arguments: argparse.Namespace) -> None:
         try:
             script.runner("bench", *copies, *options, "--output", folder, purpose=str(folder))
         finally:
-            _collect(arguments.records, arguments.results)
+            _collect(arguments)
+
+
+def _collect(arguments: argparse.Namespace) -> None:
+    collect(arguments.records, "*-arms-*", lambda folder, commit: _add(folder, commit, arguments.results))
 
 
 def _copies(folder: Path, number: int) -> Iterator[Path]:
@@ -89,15 +105,15 @@ def _copies(folder: Path, number: int) -> Iterator[Path]:
         yield path
 
 
-def _collect(records: Path, results: Path) -> None:
-    """Add all runs in ``records`` that are not there yet; a folder's name ends in the commit."""
-    for folder in sorted(records.glob("*-arms-*")):
+def collect(records: Path, pattern: str, add: Callable[[Path, str], None]) -> None:
+    """Add all runs in ``records`` whose folders match ``pattern``, each with the commit that the name ends in."""
+    for folder in sorted(records.glob(pattern)):
         try:
             record.require_idle(folder)
         except InputError:  # it still goes on, and its own process adds it
             continue
         if record.is_begun(folder):
-            _add(folder, folder.name.rpartition("-")[2], results)
+            add(folder, folder.name.rpartition("-")[2])
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:
