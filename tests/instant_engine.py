@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from envkit import engines
+from envkit.engines import turns
 from envkit.engines.base import Engine, EngineOptions, Launch, Outcome
 from envkit.engines.messages import ExitStatus
 from envkit.messages import from_json
@@ -42,7 +44,12 @@ class Answered:
 
 
 def replace_engine(monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[EngineOptions], Engine]) -> None:
-    """Have ``--engine NAME`` choose what ``make`` returns, in this test."""
+    """Have ``--engine NAME`` choose what ``make`` returns, in this test. Its workers take the time that it says.
+
+    The time in which they wait for their turn is that of this process, which a busy machine makes seconds long, so the
+    clock of turns stands still.
+    """
+    monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: 0.0))
     monkeypatch.setitem(engines.ENGINES, name, replace(engines.ENGINES[name], make=make))
 
 
