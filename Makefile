@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated selection first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes tune-noise same sessions book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated selection race-page first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes tune-noise same sessions planted long-steps book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,7 +67,7 @@ stack: dev  ## make .venv-VARIANT, the Python packages of a variant, for the loc
 gallery-setup: dev  ## make .venv-gallery, with what the trainings in benchmarks/gallery need
 	@images/stack gallery
 
-gallery: gallery-setup  ## every training of the gallery under six profiles, in parts that go on (75 minutes; writes docs/gallery.md)
+gallery: gallery-setup  ## the gallery's trainings under eight profiles, as many as fit half an hour (ARGS="--for 2h"; adds to docs/results/gallery.jsonl, writes docs/gallery.md)
 	@$(VENV)/bin/python -m benchmarks.gallery_map $(ARGS)
 
 libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
@@ -99,6 +99,9 @@ simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line
 
 selection: dev  ## does a run with many profiles choose the right one? simulated (a minute; writes docs/results/selection.md)
 	@$(VENV)/bin/python -m benchmarks.selection $(ARGS)
+
+race-page: dev  ## does the race of `envkit advise` choose well? simulated (a minute; writes docs/results/race.md)
+	@$(VENV)/bin/python -m benchmarks.race $(ARGS)
 
 rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours, or less with --at-once; writes docs/results/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
@@ -145,6 +148,12 @@ same: dev  ## the baseline against itself, ten minutes more of it (ARGS="--for 1
 sessions: dev  ## one small matrix again: how much do speedups differ between days and hosts? (4 minutes, with Debian's libjemalloc2; adds to docs/results/sessions.jsonl, writes sessions.md)
 	@$(VENV)/bin/python -m benchmarks.sessions $(ARGS)
 
+planted: dev  ## known effects in the real CNN, ten minutes more of them (ARGS="--for 1h"; adds to docs/results/planted.jsonl, writes planted.md)
+	@$(VENV)/bin/python -m benchmarks.planted $(ARGS)
+
+long-steps: dev  ## do 1,000 steps rank profiles as short samples do? (10 minutes; adds to docs/results/long-steps.jsonl, writes long-steps.md)
+	@$(VENV)/bin/python -m benchmarks.long_steps $(ARGS)
+
 mutants: dev  ## which of 100 small mutants do the quick tests kill? (an hour; writes docs/results/mutants.md)
 	@$(VENV)/bin/python -m benchmarks.mutants $(ARGS)
 
@@ -166,7 +175,7 @@ operators: dev  ## where a step's time goes, by operators and phases, and why a 
 curves: dev  ## the baseline and a profile train until an accuracy is reached (5 minutes; writes docs/results/curves.md)
 	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
 
-advice: gallery-setup  ## what profiles gain, fitted to the gallery, and whether advice is right (20 minutes; writes docs/advise.md)
+advice: dev  ## fit what profiles gain to docs/results/gallery.jsonl, and judge the fits (a minute; writes docs/advise.md)
 	@$(VENV)/bin/python -m benchmarks.advice $(ARGS)
 
 terminal-picture: dev  ## draw the report of a run as a terminal shows it: ARGS="DIR FILE.svg"

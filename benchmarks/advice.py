@@ -1,6 +1,8 @@
-"""Is the advice of ``envkit advise`` any good? Watches the gallery's trainings, fits what profiles gain, writes both.
+"""Is the advice of ``envkit advise`` any good? Fits what profiles gain, and writes the fits and their page.
 
-The gains are those of the map (``benchmarks/gallery_map.py``). Each training is judged by fits that it taught nothing.
+The gains and the symptoms are those of the atlas (``benchmarks/gallery_map.py``). Each training is judged by fits that
+it taught nothing, and, as soon as there are two machines, by fits to other machines alone. ``--measure`` measures what
+watching costs, and an example.
 """
 
 from __future__ import annotations
@@ -14,137 +16,89 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from envkit.advice.expected import FILE, LEAST_GAIN, Expected, features
-from envkit.advice.symptoms import FEATURES, Symptoms
+from envkit.advice.expected import FILE, LEAST_GAIN
 from envkit.common import atomic
 from envkit.engines.base import PROJECT, WORKER
-from envkit.report import advised
-from envkit.stats.interval import Speedup, log_ratios, speedup
-from envkit.stats.verdict import Verdict
-from envkit.worker.host import cpu_facts, fingerprint
+from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
-from benchmarks import fitting, gallery_runs, page, script
+from benchmarks import fitting, gallery_atlas, gallery_runs, page, script
 from benchmarks.errors import ScriptError
-from benchmarks.fitting import KNOWN, Features
-from benchmarks.gallery_runs import Run
-from benchmarks.results import Line, Results
+from benchmarks.fitting import KNOWN
+from benchmarks.gallery_atlas import ATLAS, Chart
+from benchmarks.judged import (
+    FEWEST,
+    NEAR,
+    Judged,
+    Training,
+    fits_of,
+    is_supported,
+    judged,
+    machines_of,
+    profiles_of,
+    regret,
+    trainings_of,
+)
+from benchmarks.results import Line, append_line, complete_lines
 
 PAGE = PROJECT / "docs/advise.md"
-MAP = PROJECT / "results/gallery"
+DATA = page.PAGES / "advice.jsonl"
 # More steps than are watched.
 ENDLESS = 1_000_000
-NEAR = 0.03
-# With fewer trainings there is nothing to learn, and less to judge.
-FEWEST = 6
-# The advisor to beat watches nothing.
+# So many first candidates are what a race is run among.
+RACED = 3
+# The advisors to beat watch nothing.
 CONSTANT = "nothing: always the same profile"
+SUPPORTED = "nothing: always the same, no vendor's check overridden"
 # What watching costs is measured with these, in so many pairs of processes, each of so many steps.
 SLOWED, PAIRS, STEPS, WARMUP, WATCHED_S = ("lstm", "tabular"), 8, 12, 3, 4.0
 STEP = re.compile(r"^step \d+: ([0-9.]+) s", re.MULTILINE)
-# One that is not in the gallery, and its advice proved.
-EXAMPLE = ("advise", "--prove", "2m", "--", ".venv/bin/python", "tests/scripts/plain_loop.py", "--steps", "1000000")
-
-
-@dataclass(frozen=True)
-class Training:
-    """One of the gallery: what was seen of it, and what profiles gained, by name."""
-
-    name: str
-    features: Features
-    gains: Mapping[str, Speedup]
-
-    @property
-    def best(self) -> float:
-        """The most that any profile gains; 1 where none does."""
-        return max(1.0, *(gain.ratio for gain in self.gains.values()))
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What fits that a training taught nothing say of it: all profiles, the most first."""
-
-    training: Training
-    expected: Sequence[Expected]
-
-    @property
-    def advised(self) -> Expected | None:
-        first = self.expected[0]
-        return first if first.is_worth_trying else None
-
-    @property
-    def gained(self) -> float:
-        """What following the advice gains."""
-        return self.training.gains[self.advised.profile].ratio if self.advised else 1.0
-
-    @property
-    def near(self) -> bool:
-        return self.gained * (1 + NEAR) >= self.training.best
-
-    @property
-    def false_hope(self) -> bool:
-        """Whether something is advised that is not surely faster."""
-        return self.advised is not None and self.training.gains[self.advised.profile].verdict != Verdict.FASTER
-
-    @property
-    def within(self) -> list[bool]:
-        """Of each profile, whether what it gains lies in the range."""
-        return [
-            expected.low <= self.training.gains[expected.profile].ratio <= expected.high for expected in self.expected
-        ]
+# One that is not in the gallery.
+EXAMPLE = ("advise", "--", ".venv/bin/python", "tests/scripts/plain_loop.py", "--steps", "1000000")
 
 
 def main() -> int:
     parser = script.parser("advice", str(__doc__).splitlines()[0])
-    parser.set_defaults(page=PAGE)
-    parser.add_argument("--map", metavar="DIR", type=Path, default=MAP,
-                        help=f"the folder with the map's runs (default: {MAP.relative_to(PROJECT)})")  # fmt: skip
+    parser.set_defaults(page=PAGE, results=DATA)
+    parser.add_argument("--atlas", metavar="FILE", type=Path, default=ATLAS,
+                        help=f"the sessions of the gallery (default: {ATLAS.relative_to(PROJECT)})")  # fmt: skip
     parser.add_argument("--fit", metavar="FILE", type=Path, default=FILE,
                         help=f"the coefficients to write (default: {FILE.relative_to(PROJECT)})")  # fmt: skip
+    parser.add_argument("--measure", action="store_true", help="measure what watching costs, and the example")
     arguments = parser.parse_args()
-    runs = {name: run for name, run in gallery_runs.runs(arguments.map, gallery_runs.models()).items() if run.is_whole}
-    if len(runs) < FEWEST:
-        raise ScriptError(f"{arguments.map}: has {len(runs)} whole runs of the gallery, and it takes {FEWEST} or more; "
-                         "make them with: make gallery")  # fmt: skip
-    gallery_runs.require_python()
-    results = Results(arguments.results, {"machine": page.machine()})
-    for name in runs:
-        if not results.of("watched", model=name):
-            results.append("watched", model=name, **_watch(name))
-    for name in SLOWED:
-        for number in range(len(results.of("pair", model=name)), PAIRS):
-            results.append("pair", model=name, **_pair(name, number))
-    trainings = [_training(run, results) for run in runs.values()]
-    fit = (json.dumps(_fitted(trainings, results), indent=1) + "\n").encode()
-    atomic.write(arguments.fit, fit)
-    digest = hashlib.sha256(fit).hexdigest()
-    if not results.of("example", fit=digest):
-        results.append("example", fit=digest, printed=_example())
-    page.write(arguments.page, _page(results, trainings, results.of("example", fit=digest)[0]["printed"]))
+    charts = gallery_atlas.charts(gallery_atlas.read_sessions(arguments.atlas))
+    trainings = trainings_of(charts)
+    if len({training.name for training in trainings}) < FEWEST:
+        raise ScriptError(f"{arguments.atlas}: has {len(trainings)} trainings of the gallery that were watched, and it "
+                          f"takes {FEWEST} or more; make them with: make gallery")  # fmt: skip
+    atomic.write(arguments.fit, fit := (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
+    if arguments.measure:
+        _measure(arguments.results, hashlib.sha256(fit).hexdigest())
+    lines = [json.loads(line) for line in complete_lines(arguments.results)]
+    page.write(arguments.page, _page(lines, trainings, charts))
     return 0
+
+
+def _measure(data: Path, fit: str) -> None:
+    """Add what watching costs, and the advice on the example by the fits with this digest."""
+    gallery_runs.require_python(gallery_runs.PYTHON)
+    for name in SLOWED:
+        pairs = [_pair(name, number) for number in range(PAIRS)]
+        alone, watched = ([pair[way] for pair in pairs] for way in ("alone_s", "watched_s"))
+        _append(data, {"kind": "watching", "training": name, "alone_s": alone, "watched_s": watched})
+    _append(data, {"kind": "example", "fit": fit, "printed": _example()})
+
+
+def _append(data: Path, line: Line) -> None:
+    append_line(data, {**line, "time": round(time.time(), 1), "machine": page.machine()})
 
 
 def _command(name: str, steps: int) -> list[str]:
     return [gallery_runs.PYTHON, f"benchmarks/gallery/{name}.py", "--steps", str(steps)]
-
-
-def _watch(name: str) -> Line:
-    """What ``envkit advise`` saw of a model, and how long it took (seconds)."""
-    begin = time.perf_counter()
-    result = subprocess.run(
-        [sys.executable, "-m", "envkit", "advise", "--json", "--", *_command(name, ENDLESS)],
-        cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if result.returncode != 0:
-        last_line = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise ScriptError(f"{name}: envkit advise ended with exit status {result.returncode}: {last_line}")
-    took = time.perf_counter() - begin
-    print(f"{name}: watched, {took:.0f} s", flush=True)
-    return {"seconds": round(took, 1), "symptoms": json.loads(result.stdout)["symptoms"]}
 
 
 def _example() -> str:
@@ -174,103 +128,111 @@ def _pair(name: str, number: int) -> Line:
     return step_s
 
 
-def _training(run: Run, results: Results) -> Training:
-    symptoms = Symptoms.from_json(results.of("watched", model=run.model.name)[0]["symptoms"])
-    gains = {
-        comparison.arm: comparison.speedup for comparison in run.concluded.comparisons if comparison.speedup is not None
-    }
-    return Training(run.model.name, features(symptoms), gains)
-
-
-def _profiles(trainings: Sequence[Training]) -> list[str]:
-    """Those that were measured with all trainings."""
-    return [name for name in trainings[0].gains if all(name in training.gains for training in trainings)]
-
-
-def _fits(
-    trainings: Sequence[Training], profile: str, choices: Sequence[tuple[str, ...]]
-) -> tuple[fitting.Ridge, float]:
-    gains = [math.log(training.gains[profile].ratio) for training in trainings]
-    return fitting.best(choices, [training.features for training in trainings], gains)
-
-
-def _fitted(trainings: Sequence[Training], results: Results) -> Line:
-    """What the kit is given: of each profile the fits, the best first."""
+def _fitted(trainings: Sequence[Training], charts: Sequence[Chart]) -> Line:
+    """Return what the kit is given: of each profile the fits, the best first."""
     fits = {
-        profile: [asdict(fitting.as_fit(*_fits(trainings, profile, choices))) for choices in KNOWN.values()]
-        for profile in _profiles(trainings)
+        name: [asdict(fitting.as_fit(*fits_of(trainings, name, choices))) for choices in KNOWN.values()]
+        for name in profiles_of(trainings)
     }
+    titles = set(machines_of(trainings))
+    machines = [f"{chart.machine.name}, {chart.machine.usable_cpus} usable CPUs" for chart in charts
+                if chart.machine.title in titles]  # fmt: skip
+    latest = max(session.began for chart in charts for session in chart.sessions)
     return {
-        "machine": advised.machine({"fingerprint": fingerprint(), "facts": cpu_facts()}),
-        "measured": time.strftime("%Y-%m-%d", time.localtime(results.of("watched")[-1]["time"])),
-        "trainings": [training.name for training in trainings],
+        "machines": list(dict.fromkeys(machines)),
+        "measured": time.strftime("%Y-%m-%d", time.gmtime(latest)),
+        "trainings": list(dict.fromkeys(training.name for training in trainings)),
         "fits": fits,
     }
 
 
-def judged(trainings: Sequence[Training], choices: Sequence[tuple[str, ...]]) -> list[Judged]:
-    """Each training by fits to the others."""
-    judgements = []
-    for training in trainings:
-        others = [other for other in trainings if other is not training]
-        expected = []
-        for profile in _profiles(trainings):
-            made, half = _fits(others, profile, choices)
-            value = made.predict(training.features)
-            expected.append(Expected(profile, *map(math.exp, (value, value - half, value + half))))
-        judgements.append(Judged(training, sorted(expected, key=lambda each: -each.cautious)))
-    return judgements
+# --- the page ---
 
 
-def _page(results: Results, trainings: Sequence[Training], example: str) -> list[str]:
-    by_known = {known_kinds: judged(trainings, choices) for known_kinds, choices in KNOWN.items()}
+def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence[Chart]) -> list[str]:
+    by_known = {label: judged(trainings, choices) for label, choices in KNOWN.items()}
     full = next(iter(by_known.values()))
-    by_known[CONSTANT] = judged(trainings, [()])  # a fit to no feature is the mean of the others
+    policies = {
+        "the first of the list": full,
+        f"the best of the first {RACED}, as a race finds it": judged(
+            trainings, next(iter(KNOWN.values())), raced=RACED
+        ),
+        "the first, known from outside": by_known["from outside"],
+        CONSTANT: judged(trainings, [()]),  # a fit to no feature is the mean of the others
+        SUPPORTED: judged(trainings, [()], is_supported),
+    }
+    by_known[CONSTANT] = policies[CONSTANT]
+    sessions = [session for chart in charts for session in chart.sessions]
+    systems = list(dict.fromkeys(session.system for session in sessions))
+    began: list[dict[str, object]] = [{"time": session.began} for session in sessions]
     return [
-        page.heading("Advice before anything is measured", QUESTION, results.lines, results.lines[0]["machine"]),
+        page.heading("Advice, and a race of what is advised", QUESTION, began, "; ".join(systems),
+                     "python -m benchmarks.advice"),
         "## Use",
         USE,
-        f"A training that is not in the gallery, with nothing left out:\n\n```sh\nenvkit {shlex.join(EXAMPLE)}\n```",
-        f"```text\n{example.rstrip()}\n```",
+        *_example_shown(lines),
         "## Is it right?",
         RIGHT,
-        _aims(full, results, by_known[CONSTANT]),
+        _machines_text(trainings),
+        _aims(full, policies[CONSTANT]),
+        "## How much slower than the best?",
+        REGRET_TEXT.format(raced=RACED),
+        page.table(POLICIES, [_policy(*pair) for pair in policies.items()], 1),
         "## Each training, by fits that it taught nothing",
         page.table(("training", "advised first", "expected", "measured", "the best that was measured", "within 3%"),
-                   [_row(judged_training) for judged_training in full]),
+                   [_row(judgement) for judgement in full]),
         "## By what is known of a training",
         KNOWN_TEXT,
         page.table(("known", "advice within 3% of the best", "not surely faster", "truths within the range",
                     "error, median", "mean gain"), [_known(*pair) for pair in by_known.items()], 1),
         "## What was seen",
         SEEN_TEXT,
-        page.table(("training", "s a step", *(feature.name for feature in FEATURES), "advise took"),
-                   [_seen(training, results) for training in trainings], 1),
-        "\n".join(f"- {feature.name}: {feature.what}" for feature in FEATURES),
-        "## What watching costs",
-        SLOWED_TEXT.format(pairs=PAIRS, steps=STEPS, warmup=WARMUP),
-        page.table(("training", "alone over watched", "interval"), [_slowed(name, results) for name in SLOWED], 1),
+        page.table(("training", *_features(trainings)), [_seen(each, trainings) for each in trainings], 1),
+        *_watching(lines),
         "## How it is fitted",
         FITTED_TEXT,
     ]  # fmt: skip
 
 
-def _aims(full: Sequence[Judged], results: Results, constant: Sequence[Judged]) -> str:
+def _example_shown(lines: Sequence[Line]) -> list[str]:
+    """Return the latest output for the example."""
+    printed = next((line["printed"] for line in reversed(lines) if line["kind"] == "example"), None)
+    if printed is None:
+        return []
+    return [
+        f"A training that is not in the gallery, with nothing left out:\n\n```sh\nenvkit {shlex.join(EXAMPLE)}\n```",
+        f"```text\n{printed.rstrip()}\n```",
+    ]
+
+
+def _machines_text(trainings: Sequence[Training]) -> str:
+    machines = machines_of(trainings)
+    if len(machines) == 1:
+        return ONE_MACHINE.format(machine=machines[0])
+    return SEVERAL_MACHINES.format(number=len(machines), machines="; ".join(machines))
+
+
+def _aims(full: Sequence[Judged], constant: Sequence[Judged]) -> str:
     near, hopes = sum(judgement.near for judgement in full), sum(judgement.false_hope for judgement in full)
     within = [held for judgement in full for held in judgement.within]
-    inside = sum(within) / len(within)
-    longest = max(line["seconds"] for line in results.of("watched"))
+    inside, slower = sum(within) / len(within), regret(full)
+    of_regret = slower.mean <= 0.02 and slower.bound <= 0.05
     return "\n".join([
         f"- the profile that is advised first is within 3% of the best that was measured for {near} of {len(full)} "
-        f"trainings (the aim: 10 of 12): {'met' if near * 12 >= 10 * len(full) else 'missed'}",
-        f"- for {hopes} of {len(full)} something is advised that is not surely faster (the aim: at most 1 of 12): "
-        f"{'met' if hopes * 12 <= len(full) else 'missed'}",
+        f"trainings (the aim: 10 of 12): {_met(near * 12 >= 10 * len(full))}",
+        f"- the best is {slower.mean:.1%} faster than the first profile in the geometric mean, at most "
+        f"{slower.bound:.1%} at 95% (the aim: 2%, at most 5%): {_met(of_regret)}",
+        f"- for {hopes} of {len(full)} something is advised that is not surely faster (the aim: at most 1 of 20): "
+        f"{_met(hopes * 20 <= len(full))}",
         f"- {sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: "
-        f"60% to 80%): {'met' if 0.6 <= inside <= 0.8 else 'missed'}",
-        f"- `envkit advise` took {longest:.0f} s at most (the aim: 60 s): {'met' if longest <= 60 else 'missed'}",
+        f"60% to 80%): {_met(0.6 <= inside <= 0.8)}",
         f"- the same profile for all, without watching, is within 3% for {sum(each.near for each in constant)} of "
         f"{len(constant)}; its mean gain is {_mean_gain(constant):.3f}, that of the advice {_mean_gain(full):.3f}",
     ])  # fmt: skip
+
+
+def _met(holds: bool) -> str:
+    return "met" if holds else "missed"
 
 
 def _mean_gain(judgements: Sequence[Judged]) -> float:
@@ -278,19 +240,30 @@ def _mean_gain(judgements: Sequence[Judged]) -> float:
     return statistics.geometric_mean(judgement.gained for judgement in judgements)
 
 
+def _policy(label: str, judgements: Sequence[Judged]) -> list[str]:
+    slower = regret(judgements)
+    near = sum(judgement.near for judgement in judgements)
+    return [
+        label, f"{_mean_gain(judgements):.3f}", f"{slower.mean:.1%}", f"{slower.bound:.1%}",
+        f"{near} of {len(judgements)}", str(sum(judgement.false_hope for judgement in judgements)),
+    ]  # fmt: skip
+
+
 def _row(judgement: Judged) -> list[str]:
-    names = sorted(judgement.training.gains, key=lambda name: -judgement.training.gains[name].ratio)
-    best = (
-        f"{names[0]}: {judgement.training.gains[names[0]].ratio:.2f}" if judgement.training.best > 1 else "nothing set"
-    )
+    training = judgement.training
+    names = sorted(training.gains, key=lambda name: -training.gains[name].ratio)
+    best = f"{names[0]}: {training.gains[names[0]].ratio:.2f}" if training.best > 1 else "nothing set"
+    near = "yes" if judgement.near else "no"
     if judgement.advised is None:
         top = judgement.expected[0]
         shown = f"{top.profile}: {top.gain:.2f} ({top.low:.2f} to {top.high:.2f})"
-        return [judgement.training.name, "nothing", f"at most {shown}", "1", best, "yes" if judgement.near else "no"]
-    advised, truth = judgement.advised, judgement.training.gains[judgement.advised.profile]
+        return [training.name, "nothing", f"at most {shown}", "1", best, near]
+    advised, truth = judgement.advised, training.gains[judgement.advised.profile]
+    interval = truth.speedup
+    measured = f"{truth.ratio:.2f}" + (f" ({interval.low:.2f} to {interval.high:.2f})" if interval else "")
     return [
-        judgement.training.name, advised.profile, f"{advised.gain:.2f} ({advised.low:.2f} to {advised.high:.2f})",
-        f"{truth.ratio:.2f} ({truth.low:.2f} to {truth.high:.2f})", best, "yes" if judgement.near else "no",
+        training.name, advised.profile, f"{advised.gain:.2f} ({advised.low:.2f} to {advised.high:.2f})",
+        measured, best, near,
     ]  # fmt: skip
 
 
@@ -309,27 +282,47 @@ def _known(label: str, judgements: Sequence[Judged]) -> list[str]:
     ]  # fmt: skip
 
 
-def _seen(training: Training, results: Results) -> list[str]:
-    line = results.of("watched", model=training.name)[0]
-    values = [
-        "-" if training.features[each.name] is None else f"{training.features[each.name]:.3g}" for each in FEATURES
+def _features(trainings: Sequence[Training]) -> list[str]:
+    """Return the features that were seen of any training, in order."""
+    names = dict.fromkeys(name for training in trainings for name in training.features)
+    return [name for name in names if any(training.features[name] is not None for training in trainings)]
+
+
+def _seen(training: Training, trainings: Sequence[Training]) -> list[str]:
+    values = [training.features[name] for name in _features(trainings)]
+    return [training.name, *("-" if value is None else f"{value:.3g}" for value in values)]
+
+
+def _watching(lines: Sequence[Line]) -> list[str]:
+    """Return what watching costs, by the latest measurement of each training."""
+    latest = {line["training"]: line for line in lines if line["kind"] == "watching"}
+    if not latest:
+        return []
+    return [
+        "## What watching costs",
+        SLOWED_TEXT.format(pairs=PAIRS, steps=STEPS, warmup=WARMUP),
+        page.table(("training", "alone over watched", "interval"), [_slowed(line) for line in latest.values()], 1),
     ]
-    return [training.name, f"{line['symptoms']['step_s']:.3f}", *values, f"{line['seconds']:.0f} s"]
 
 
-def _slowed(name: str, results: Results) -> list[str]:
-    pairs = results.of("pair", model=name)
-    ratios = log_ratios([pair["alone_s"] for pair in pairs], [pair["watched_s"] for pair in pairs])
-    slowdown = speedup(ratios, 0.05, NEAR)
-    assert slowdown is not None, "there are enough pairs"
-    return [name, f"{slowdown.ratio:.3f}", f"{slowdown.low:.3f} to {slowdown.high:.3f}"]
+def _slowed(line: Line) -> list[str]:
+    """Return the cells of one training: by its pairs, or as it was published if these were not kept."""
+    if "published" in line:
+        ratio, low, high = line["published"]
+    else:
+        slowdown = speedup(log_ratios(line["alone_s"], line["watched_s"]), ERROR_RATE, NEAR)
+        assert slowdown is not None, "there are enough pairs"
+        ratio, low, high = slowdown.ratio, slowdown.low, slowdown.high
+    return [line["training"], f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"]
 
 
-QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profile to try
-first, how much that is expected to gain, and why."""
+QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profiles to try,
+how much they are expected to gain, and why. The best of them race then, and the winner is compared with the
+baseline."""
 USE = """```sh
 envkit advise -- python train.py                 # as you would start it; nothing of it is changed
-envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
+envkit advise --watch-only -- python train.py    # what is expected, and no measurement
+envkit advise --budget 10m -- python train.py    # a longer race and a narrower interval
 envkit advise --pid 4711                         # a training that runs already, from outside
 envkit advise --engine docker -- python train.py # in the image
 ```
@@ -340,7 +333,7 @@ optimizer are left out and the next ones watched for about ten seconds. A few mo
 envkit stops it. Steps are those of the `torch.optim` optimizer that steps first, so no pattern for its log is needed.
 A script that replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
 ([own-script.md](own-script.md)). With `--pid` the
-training is left alone: only the kernel's counters are read, and less is known. It must be yours.
+training is left alone: only the kernel's counters are read, and less is known. It must be yours. Nothing races then.
 
 Losses: MKL's other code, which the profiles that end in `-mkl` have it take, rounds otherwise in the last digit. In
 some trainings that grows until losses differ; [the map](gallery.md) says in which. Compare yours before you use one of
@@ -349,27 +342,57 @@ them (`--loss-metric` of `envkit bench`).
 These profiles do not apply to Intel processors, where MKL takes its fastest code by itself. `advise` leaves them out
 there and names the profiles that they extend in their place. One that the gallery has not measured has no number.
 
-A proof takes at least six blocks of two processes. Where the time after `--prove` has no room for these, that is said
-after the first block, or sooner, and the proof goes on for up to three times as long. A proof that would take longer
-ends at once with the time to give, and with what was learnt until then. Beside other programs that keep the CPUs busy
-nothing is proved, and the last line says so.
+### The race
+
+The best profiles then race, with one of each allocator that is installed. Each sample is a short fresh process, in
+random order with the others of its block. After prespecified blocks the slower half leaves (sequential halving). The
+table shows each profile's speed as a share of the winner's, in how many blocks it was, and when it left. A profile
+whose process fails, or whose settings are not in effect, leaves at once.
+
+The race chooses, and claims nothing. The winner is then compared with the baseline on fresh samples, as by
+`envkit bench`. So a gain that is not there is claimed as rarely as by one run of `envkit bench`
+([results/race.md](results/race.md) has both, simulated). Beside other programs that keep the CPUs busy the report says
+so, and recommends nothing.
+
+All this takes about three minutes if the training starts within five seconds. It takes longer if each start does:
+envkit says how long before the race. `--budget` sets the time. A confirmation takes at least six blocks of two
+processes. If that takes more than three times the budget, envkit ends with the time to give, and with the advice.
+
+Ctrl-C shows what the race has so far. `envkit advise --resume DIR` goes on with it, and then confirms the winner. The
+report's last lines start your training under the winner (`envkit exec`), and keep the result as a file
+(`envkit baseline save NAME`), against which `envkit baseline check NAME` holds later runs.
+
+### What the lines mean
 
 A training that has few threads or CPUs needs these first. `advise` then begins with `Fix this first`, says who decided
-that and what helps ([troubleshooting.md](troubleshooting.md)). It tells no gains to a training with too few threads:
-others were measured with all of theirs.
+that and what helps ([troubleshooting.md](troubleshooting.md)), and nothing races. It tells no gains to a training with
+too few threads: others were measured with all of theirs.
 
-Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing, and
-`--prove` is there to measure. What is known comes from the gallery's trainings on one machine;
-on another kind of machine take the order and prove it. `envkit doctor` and reports name the same causes, and
-`envkit tune` begins with what is expected to gain most."""
+Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing. What is
+known comes from the gallery's trainings on one machine; on another kind of machine the order alone is of use, and the
+race measures. `envkit doctor` and reports name the same causes, and `envkit tune` begins with what is expected to gain
+most."""
+POLICIES = ("what is taken", "mean gain", "the best is faster by", "at most", "within 3% of it", "not surely faster")
+ONE_MACHINE = """All figures are of one machine, {machine}. So trainings are left out, and machines are not. The figures
+do not tell how good the advice is on another kind of machine."""
+SEVERAL_MACHINES = """Figures are of {number} machines: {machines}. A training is judged by other trainings on other
+machines: neither it nor its machine took part."""
+REGRET_TEXT = """How much faster is the best profile that was measured than the one that is taken? The table has the
+geometric mean over the trainings, and the upper end of its one-sided 95% interval. The interval is of the noise in the
+measurements. Its draws find the best profile again, so a best that was lucky raises it. `envkit advise` races the first
+profiles of its list: the best of the first {raced} is as good as such a race can be. If nothing is watched, the profile
+is the same for all trainings: the one that gains most on the others. The `-mkl` profiles override a check of MKL's
+vendor."""
 RIGHT = """Each training of the gallery is judged by what the others taught: its own gains, which the map has measured,
 took no part in what is said of it here."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
 the steps of its optimizer, and a few of them run under PyTorch's profiler. The last row watches
 nothing. It ranks profiles by their mean gain on the other trainings. "Mean gain" is the geometric mean of the speedups
 of what was advised."""
-SEEN_TEXT = """The features that a fit may use, of each training with nothing set. The last column is how long the
-whole command took."""
+SEEN_TEXT = """The features that a fit may use, of each training with nothing set, and of its machine.
+`kernel` is the kernel's share of the CPU time. `matrix` is the share of a step in matrix products if MKL's code for
+them is generic, else 0. `fault_us` is the cost of a page fault in microseconds. `shared_cores` is the share of CPUs
+that share a core with another. With one machine, a fit uses none of the machine's features."""
 SLOWED_TEXT = """{pairs} pairs of processes for each of these, in turns: one alone, one with its optimizer's steps
 watched; the mean of {steps} steps after {warmup}. Below 1, watching slows a training. The profiler, which does slow
 it, comes after what is timed."""

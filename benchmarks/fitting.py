@@ -27,6 +27,9 @@ OUTSIDE: tuple[tuple[str, ...], ...] = ((), ("kernel",))
 WATCHED = (*OUTSIDE, ("kernel", "matrix"))
 # By what is known of a training, the most first.
 KNOWN = {"by its steps": WATCHED, "from outside": OUTSIDE}
+# What is known of a machine (``advice.machine.features``); of each fit at most one, as there are few machines. MKL's
+# code path is not among them: the feature "matrix" is 0 where MKL takes the processor's own code.
+MACHINE_TERMS = ("intel", "shared_cores", "fault_us")
 
 Features = Mapping[str, float | None]  # a training's features
 
@@ -94,6 +97,11 @@ def half_width(residuals: Sequence[float]) -> float:
     """So wide that 70% of trainings to come lie within it: of n errors the one at place 0.7 (n + 1)."""
     place = min(len(residuals), math.ceil(WITHIN * (len(residuals) + 1)))
     return sorted(map(abs, residuals))[place - 1]
+
+
+def with_machine(choices: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return the choices, and each of them with a term of the machine besides; those come last."""
+    return (*choices, *((*names, term) for term in MACHINE_TERMS for names in choices))
 
 
 def as_fit(made: Ridge, half: float) -> Fit:

@@ -1,72 +1,67 @@
-"""What is the environment worth to which kind of training? Every model of the gallery under several profiles.
+"""How much faster does the environment make which kind of training, on which kind of machine? Measured in parts.
 
-Each model is one interleaved run of `envkit bench`, whose record stays. A model that has a whole one is not measured
-again, and one that was interrupted or failed is gone on with: stop it when you like, and give the same command again.
+Each call measures as many of the gallery's trainings as fit into --for, those first that this machine has the fewest
+blocks of. It adds each session to one file that only grows, and the page is made from that file alone. Stop it when you
+like: the blocks of an interrupted session are added too.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envkit.bench import record
-from envkit.bench.arms import Arm
-from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
-from envkit.cli import measuring
-from envkit.cli.arguments import count
-from envkit.cli.measuring import Invocation
-from envkit.cli.measuring_options import BUDGET_S, against_baseline
-from envkit.common.errors import FAILED, MEASURED
+from envkit.bench.study import REFERENCE_PROFILE
+from envkit.cli.arguments import count, duration
+from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.suggestion import nearest
 from envkit.engines.base import PROJECT
-from envkit.rendering import text
-from envkit.report import verdict
+from envkit.rendering import text_of
 
-from benchmarks import gallery_heatmap, gallery_page, gallery_runs, interleaved, page, recorded, script
+from benchmarks import gallery_atlas, gallery_page, gallery_runs, page, script
 from benchmarks.errors import ScriptError
-from benchmarks.gallery_runs import BLOCKS, PROFILES, Model, Run
+from benchmarks.gallery_atlas import ATLAS, Session, Watched
+from benchmarks.gallery_runs import BLOCKS, FEWEST_BLOCKS, PROFILES, PYTHON, WATCHING_S, Host, Model
+
+TIME_S = 1800.0
 
 
 def main() -> int:
     arguments = _parser().parse_args()
     models = gallery_runs.models()
     chosen = _chosen(arguments.model or list(models), models)
-    arms = against_baseline(arguments.profile or list(PROFILES), "local")
-    if len(arms) == 1:
-        raise ScriptError(f"--profile {REFERENCE_PROFILE}: is what profiles are compared with; name another")
-    interleaved.require_blocks(arguments.blocks, len(arms) - 1)
-    runs = gallery_runs.runs(arguments.results, models)
-    for run in runs.values():
-        _require_same(run, arms, arguments.blocks)
-    missing = [model for model in chosen if model.name not in runs or not runs[model.name].is_whole]
-    if missing and not arguments.page_only:
-        gallery_runs.require_python()
-        for number, model in enumerate(missing, start=1):
-            print(f"{model.name} ({number} of {len(missing)})", flush=True)
-            status = _measure(model, arguments.results / model.name, arms, arguments.blocks)
-            if status not in (MEASURED, FAILED):
-                return status
-        runs = gallery_runs.runs(arguments.results, models)
-    return _write(arguments.page, arguments.results, runs, models, [arm.name for arm in arms[1:]])
+    for session in gallery_runs.collect(arguments.records, arguments.results):  # of a call that was killed
+        _tell(session)
+    status = MEASURED if arguments.page_only else _measure(arguments, chosen)
+    sessions = gallery_atlas.read_sessions(arguments.results)
+    gallery_page.write(arguments.page, sessions, models)
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gallery_map", description=__doc__)
+    parser.add_argument("--for", dest="time", metavar="TIME", type=duration, default=TIME_S,
+                        help=f"how long to measure (default: {TIME_S / 60:g}m)")  # fmt: skip
     parser.add_argument("--model", metavar="NAME", action="append",
-                        help="measure this one, can be repeated (default: all that have no whole record)")  # fmt: skip
+                        help="measure this training, can be repeated (default: any)")  # fmt: skip
     parser.add_argument("--profile", metavar="NAME", action="append",
-                        help=f"compare this one, can be repeated (default: {', '.join(PROFILES)})")  # fmt: skip
-    parser.add_argument("--blocks", metavar="N", type=count, default=BLOCKS, help=f"of each run (default: {BLOCKS})")
-    parser.add_argument("--page-only", action="store_true", help="measure nothing: write the page of what there is")
-    results, written = PROJECT / "results" / "gallery", PROJECT / "docs" / "gallery.md"
-    parser.add_argument("--results", metavar="DIR", type=Path, default=results,
-                        help="has a folder for the run of each model; goes on with them "
-                        f"(default: {results.relative_to(PROJECT)})")  # fmt: skip
+                        help="measure this profile, can be repeated (default: those that apply here of "
+                        f"{', '.join(PROFILES)})")  # fmt: skip
+    parser.add_argument("--blocks", metavar="N", type=count, default=BLOCKS,
+                        help=f"the most of a session (default: {BLOCKS})")  # fmt: skip
+    parser.add_argument("--python", metavar="PATH", default=PYTHON,
+                        help="the trainings' interpreter (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--no-watch", action="store_true", help="don't watch trainings for their symptoms first")
+    parser.add_argument("--page-only", action="store_true", help="measure nothing: write the page")
+    parser.add_argument("--results", metavar="FILE", type=Path, default=ATLAS,
+                        help=f"all sessions; it only grows (default: {ATLAS.relative_to(PROJECT)})")  # fmt: skip
+    records, written = PROJECT / "results" / "gallery", PROJECT / "docs" / "gallery.md"
+    parser.add_argument("--records", metavar="DIR", type=Path, default=records,
+                        help=f"where sessions keep records (default: {records.relative_to(PROJECT)})")  # fmt: skip
     parser.add_argument("--page", metavar="FILE", type=Path, default=written,
-                        help=f"the page to write at the end (default: {written.relative_to(PROJECT)})")  # fmt: skip
+                        help=f"the page to write (default: {written.relative_to(PROJECT)})")  # fmt: skip
     return parser
 
 
@@ -80,59 +75,79 @@ def _chosen(names: Sequence[str], models: Mapping[str, Model]) -> list[Model]:
     return [models[name] for name in dict.fromkeys(names)]
 
 
-def _require_same(run: Run, arms: Sequence[Arm], blocks: int) -> None:
-    """Raise InputError for a run that was begun with other settings than these."""
-    study, wanted = run.result.study, run.model.command
-    command = study.user_command
-    pairs = {
-        "profiles": (_names(study.compared), _names(arms[1:])),
-        "blocks": (study.stopping.blocks, blocks),
-        "command": (command and shlex.join(command.argv), shlex.join(wanted.argv)),
-    }
-    recorded.require_same(run.folder, pairs, "--results")
+def _measure(arguments: argparse.Namespace, models: Sequence[Model]) -> int:
+    """Measure sessions until the time is used up, and return the exit status: 1 if a training failed."""
+    end = time.monotonic() + arguments.time
+    profiles = arguments.profile or PROFILES
+    if REFERENCE_PROFILE in profiles:
+        raise ScriptError(f"--profile {REFERENCE_PROFILE}: is what profiles are compared with; name another")
+    gallery_runs.require_python(arguments.python)
+    here = gallery_runs.host(profiles, arguments.python, must_apply=bool(arguments.profile))
+    for name, reason in here.left_out.items():
+        print(f"left out: {name}: {reason}", flush=True)
+    commit, status, measured = page.commit(), MEASURED, 0
+    working, left = list(models), list(models)
+    while left:
+        model = _least_measured(left, arguments.results, here)
+        left.remove(model)
+        part = _part(arguments, model, here, end - time.monotonic())
+        if part is None:
+            break
+        blocks, watched = part
+        print(f"{model.name}: {blocks} blocks of {len(here.arms)} arms", flush=True)
+        folder = gallery_runs.folder_for(arguments.records, model, commit)
+        try:
+            ended = gallery_runs.measure(model, folder, here, arguments.python, blocks, watched)
+        finally:
+            for session in gallery_runs.collect(arguments.records, arguments.results):
+                _tell(session)
+        measured += 1
+        if ended not in (MEASURED, FAILED):
+            return ended
+        if ended == FAILED:
+            status = FAILED
+            working.remove(model)
+        left = left or list(working)
+    if not measured:
+        raise ScriptError(f"--for: too short for {FEWEST_BLOCKS} blocks of {model.name}; give --for 10m or longer")
+    return status
 
 
-def _names(arms: Sequence[Arm]) -> str:
-    return ", ".join(sorted(arm.name for arm in arms))
+def _least_measured(models: Sequence[Model], results: Path, here: Host) -> Model:
+    sessions = gallery_atlas.read_sessions(results)
+    return min(models, key=lambda model: gallery_runs.blocks_here(sessions, model.name, here.machine))
 
 
-def _measure(model: Model, folder: Path, arms: Sequence[Arm], blocks: int) -> int:
-    """Measure a model, or go on; returns the exit status. What failed is in its record."""
-    how = Invocation(output=folder, resumed_by=None)  # this script goes on with it
-
-    def tell(folder: Path) -> int:
-        run = gallery_runs.runs(folder.parent, {model.name: model})[model.name]
-        print(f"{model.name}: {text(verdict.headline(run.result).text)}", flush=True)
-        return MEASURED
-
-    if record.is_begun(folder):
-        return measuring.resume(folder, how, tell)
-    study = Study(
-        title=model.name,
-        stopping=StoppingRule(BUDGET_S, blocks, open_ended=True),
-        workload=model.name,
-        user_command=model.command,
-    ).with_arms(arms)
-    return measuring.run(study, how, tell)
+def _part(arguments: argparse.Namespace, model: Model, here: Host, left_s: float) -> tuple[int, Watched | None] | None:
+    """Return how many blocks of a training fit, and what was observed of it; None if too few fit."""
+    sessions = gallery_atlas.read_sessions(arguments.results)
+    watching_s = 0.0 if arguments.no_watch else WATCHING_S
+    block_s = gallery_runs.expected_block_s(model, sessions, here)
+    if not gallery_runs.fitting_blocks(left_s - watching_s, block_s, arguments.blocks):
+        return None
+    if arguments.no_watch:
+        return gallery_runs.fitting_blocks(left_s, block_s, arguments.blocks), None
+    begin = time.monotonic()
+    print(f"{model.name}: watching", flush=True)
+    watched = _watched(model, arguments.python)
+    block_s = gallery_runs.expected_block_s(model, sessions, here, watched)
+    left_s -= time.monotonic() - begin
+    blocks = gallery_runs.fitting_blocks(left_s, block_s, arguments.blocks)
+    return (blocks, watched) if blocks else None
 
 
-def _write(
-    path: Path, results: Path, runs: Mapping[str, Run], models: Mapping[str, Model], profiles: Sequence[str]
-) -> int:
-    """The page of what there is, and its picture; returns the exit status."""
-    complete = gallery_page.ordered([run for run in runs.values() if run.is_whole])
-    failed = [run for run in runs.values() if run.failure]
-    listed = {run.model.name for run in (*complete, *failed)}
-    unmeasured = [model for name, model in models.items() if name not in listed]
-    if not complete and failed:
-        for run in failed:
-            print(f"gallery_map: {run.model.name}: {run.failure}", file=sys.stderr)
-        return FAILED
-    if not complete:
-        raise ScriptError(f"{results}: has no whole record of a model yet; make some with: make gallery")
-    page.write(path, gallery_page.page_parts(complete, failed, unmeasured, profiles, path.stem))
-    recorded.save(path.with_suffix(""), gallery_heatmap.drawn(complete, profiles))
-    return FAILED if failed else MEASURED
+def _watched(model: Model, python: str) -> Watched | None:
+    """Return what is observed of a training; None if it can't be watched, which is said."""
+    try:
+        return gallery_runs.watch(model, python)
+    except InputError as error:
+        print(text_of(error), flush=True)
+        return None
+
+
+def _tell(session: Session) -> None:
+    failure = f"; failed: {session.failure}" if session.failure else ""
+    print(f"added: {session.training}, {len(session.blocks)} blocks in {session.seconds:.0f} s{failure}", flush=True)
 
 
 if __name__ == "__main__":

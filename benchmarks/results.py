@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,23 @@ from benchmarks.errors import ScriptError
 
 FOLDER = PROJECT / "results" / "benchmarks"
 Line = dict[str, Any]
+
+
+def complete_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file, none if it does not exist. A kill may have left half a line, which is no part."""
+    content = path.read_bytes() if path.exists() else b""
+    return content.rpartition(b"\n")[0].splitlines()
+
+
+def append_line(path: Path, document: Mapping[str, object]) -> None:
+    """Write one more line of JSON. Half a line that a kill left is removed; complete ones are never touched."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        file.seek(0)
+        content = file.read()
+        if (complete := content.rfind(b"\n") + 1) < len(content):
+            file.truncate(complete)
+        file.write(json.dumps(document, separators=(",", ":")).encode() + b"\n")
 
 
 class Results:

@@ -7,27 +7,21 @@ adds their times to one file that only grows, and the page is made from that fil
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from envkit.bench import record
-from envkit.cli.arguments import counts, duration
-from envkit.common.errors import MISFITS, InputError
-from envkit.engines.base import PROJECT
+from envkit.cli.arguments import counts
 from envkit.profiles.environment import Environment
 
-from benchmarks import page, same_page, script
+from benchmarks import growing, page, same_page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import RawSamples, raw_samples
-from benchmarks.results import FOLDER
+from benchmarks.results import FOLDER, append_line
 from benchmarks.short_runs import Session
 
 TIME_S, ARMS = 600.0, (2, 7)
-# No interval becomes so narrow, so a run measures until its time is used up.
-NEVER_PRECISE = "0.0001"
 COPY = """name: {name}
 title: Nothing set
 why:
@@ -37,11 +31,16 @@ why:
 
 
 def main() -> int:
-    made = parser("same", __doc__, TIME_S)
-    made.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
-                      help="arms of a run, the baseline and copies; runs share the time (default: 2,7)")  # fmt: skip
-    arguments = parse(made)
-    _collect(arguments)  # of a call that was killed
+    parser = growing.parser("same", __doc__ or "", TIME_S)
+    parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
+                        help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
+    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "same",
+                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    arguments = growing.parse(parser)
+    _collect(arguments.records, arguments.results)  # of a call that was killed
     if arguments.add is None:
         _measure(arguments)
     for folder in arguments.add or ():
@@ -50,50 +49,19 @@ def main() -> int:
     return 0
 
 
-def parser(name: str, description: str | None, time_s: float) -> argparse.ArgumentParser:
-    """Return the options of a script whose calls each measure for ``time_s`` seconds and add to one file."""
-    data = page.PAGES / f"{name}.jsonl"
-    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
-    made.add_argument("--for", dest="time", metavar="TIME", type=duration, default=time_s,
-                      help=f"how long to measure (default: {time_s:g}s)")  # fmt: skip
-    made.add_argument("--add", metavar="DIR", type=Path, nargs="*",
-                      help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
-    made.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
-    made.add_argument("--results", metavar="FILE", type=Path, default=data,
-                      help=f"all runs; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
-    made.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / name,
-                      help="where the runs keep their records (default: %(default)s)")  # fmt: skip
-    made.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
-    made.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    made.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    made.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
-    return made
-
-
-def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
-    """Return the command line's options. Raise ScriptError for a run to add whose commit is missing."""
-    arguments = made.parse_args()
-    if arguments.add and not arguments.commit:
-        raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
-    return arguments
-
-
 def _measure(arguments: argparse.Namespace) -> None:
     """Measure one run for each number of arms. The blocks of an interrupted run are added, too."""
     commit = page.commit()
     for arms in arguments.arms:
         folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{arms}-arms-{commit}"
         copies = list(_copies(arguments.records / "profiles", arms - 1))
-        options = ["--budget", f"{arguments.time / len(arguments.arms):g}s", "--half-width", NEVER_PRECISE]
+        options = ["--budget", f"{arguments.time / len(arguments.arms):g}s", "--half-width", growing.NEVER_PRECISE]
+        options.append("--keep-arms")
         options += script.option_words(arguments, "steps", "python", "data")
         try:
             script.runner("bench", *copies, *options, "--output", folder, purpose=str(folder))
         finally:
-            _collect(arguments)
-
-
-def _collect(arguments: argparse.Namespace) -> None:
-    collect(arguments.records, "*-arms-*", lambda folder, commit: _add(folder, commit, arguments.results))
+            _collect(arguments.records, arguments.results)
 
 
 def _copies(folder: Path, number: int) -> Iterator[Path]:
@@ -105,15 +73,9 @@ def _copies(folder: Path, number: int) -> Iterator[Path]:
         yield path
 
 
-def collect(records: Path, pattern: str, add: Callable[[Path, str], None]) -> None:
-    """Add all runs in ``records`` whose folders match ``pattern``, each with the commit that the name ends in."""
-    for folder in sorted(records.glob(pattern)):
-        try:
-            record.require_idle(folder)
-        except InputError:  # it still goes on, and its own process adds it
-            continue
-        if record.is_begun(folder):
-            add(folder, folder.name.rpartition("-")[2])
+def _collect(records: Path, results: Path) -> None:
+    """Add all runs in ``records`` that are not there yet."""
+    growing.collect([*records.glob("*-arms-*")], lambda folder, commit: _add(folder, commit, results))
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:
@@ -125,7 +87,7 @@ def _add(folder: Path, commit: str, results: Path) -> None:
         raise ScriptError(f"{folder}: does not measure the baseline against itself")
     if raw.blocks and all(session.began != raw.began for session in read(results)):
         session = session_of(raw, commit)
-        append(results, session)
+        append_line(results, session.to_json())
         print(f"added: {session.arms} arms, {len(session.blocks)} blocks, {folder}", flush=True)
 
 
@@ -137,29 +99,8 @@ def session_of(raw: RawSamples, commit: str) -> Session:
 
 
 def read(path: Path) -> list[Session]:
-    """Return the sessions of a file, none if it does not exist. A last line that is not complete is left out.
-
-    Raise ScriptError for another line of a wrong form.
-    """
-    sessions: list[Session] = []
-    content = path.read_bytes() if path.exists() else b""
-    for number, line in enumerate(content.rpartition(b"\n")[0].splitlines(), start=1):
-        try:
-            sessions.append(Session.from_json(json.loads(line)))
-        except MISFITS as error:
-            raise ScriptError(f"{path}: line {number} is not a run of benchmarks.same: {error}") from error
-    return sessions
-
-
-def append(path: Path, session: Session) -> None:
-    """Write one more line. Half a line that a kill has left behind is removed; complete ones are never touched."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        file.seek(0)
-        content = file.read()
-        if (complete := content.rfind(b"\n") + 1) < len(content):
-            file.truncate(complete)
-        file.write(json.dumps(session.to_json(), separators=(",", ":")).encode() + b"\n")
+    """Return the runs of a file, as ``growing.read`` does."""
+    return growing.read(path, Session.from_json)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -42,11 +43,15 @@ def option_words(arguments: argparse.Namespace, *names: str) -> list[str]:
     return [word for name, value in values if value is not None for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def runner(command: str, *options: object, purpose: str) -> dict[str, Any]:
-    """What a command of the runner prints as JSON. Raises InputError, with ``purpose`` it was for."""
+def runner(command: str, *options: object, purpose: str, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what a command of the runner prints as JSON; ``variables`` are added to its environment.
+
+    Raise ScriptError that names its ``purpose`` if it fails.
+    """
     result = subprocess.run(
         [sys.executable, "-m", "envkit", command, *map(str, options), "--json"],
         cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, **(variables or {})},
     )  # fmt: skip
     if result.returncode != 0:
         complaints = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]

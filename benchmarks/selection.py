@@ -6,6 +6,7 @@ Runs are simulated, and decide as real ones do: ``envkit.bench.decide`` says whe
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import sys
@@ -23,7 +24,8 @@ from envkit.bench.run import Run
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.stats.interval import ERROR_RATE, ranks_outside
 from envkit.stats.selection import is_slower, leader, with_best
-from envkit.stats.sequential import Design, at_end, design, stretched
+from envkit.stats.sequential import PRECISION, Design, at_end, design, stretched
+from envkit.stats.verdict import Verdict
 
 from benchmarks import page, script
 
@@ -41,12 +43,21 @@ ALIKE = {
     "two equally fast, five without effect": (1.5, 1.5, *(1.0,) * 5),
 }
 PLANNED = (20, 30)
+# Besides, in runs that may stop early: about what 8 minutes have room for.
+LONGEST = 45
 # Of one sample; a pair of them has 1.41 times as much.
 DEVIATIONS = (0.08, 0.11, 0.15)
-# By how much the effect of a profile differs from block to block, besides.
+# How the effect of a profile differs from block to block: not, by VARYING as a logarithm, or it doubles in bursts.
+CONSTANT, VARIES, IN_BURSTS = "constant", "vary", "in bursts"
 VARYING = 0.05
+# The chance that a burst begins in a block, and that it goes on in the next: a fifth of the blocks, three at a time.
+BEGINS, GOES_ON = 1 / 12, 2 / 3
+# Pairs of blocks from which a pseudo-median is worked out, to about 0.1%.
+PAIRS = 400_000
 # A choice costs nothing that matters within this share of the best.
 NEAR = 0.035
+# By which rules arms are dropped, and how precise an interval has to be.
+RULES = {"kept": (False, None), "dropped": (True, None)}
 # Of the simulated false claims with a second baseline.
 TESTS = 10_000
 
@@ -58,6 +69,11 @@ in which that is the fastest profile, and *near* in which it is within {NEAR:.1%
 is the mean number of profiles that can't be told from the fastest. *Lost* is the share of runs in which
 these lack the fastest profile, dropped or not. Where effects vary, the effect of a profile differs by
 {VARYING:.0%} from block to block (standard deviation)."""
+ABOUT_STOPS = f"""*Before* is the earlier rule: a run ends early only if all comparisons are decided, each with a
+half-width of at most {PRECISION:.0%}. *Kept* (`--keep-arms`) allows a half-width of half of the gain if that is more.
+*Dropped* ends once the verdict of the leader is decided with such a half-width. Besides, no other profile may be faster
+than the leader by more than {PRECISION:.0%}, or a quarter of the leader's gain (both as logarithms). *Time used* is
+the time until then, as a share of the budget."""
 
 COLUMNS = (
     "blocks", "a sample's deviation", "arms", "half-width", "right", "near", "lost", "may be best", "time used",
@@ -93,17 +109,46 @@ def _bursts(random: Generator, deviation: float, shape: tuple[int, ...]) -> NDAr
 NOISES: dict[str, Noise] = {"normal": _normal, "skewed": _skewed, "bursts": _bursts}
 
 
+def log_effects(effects: str, log_gains: NDArray[float64], blocks: int, random: Generator) -> NDArray[float64]:
+    """Return the log speedup of each profile in each block (blocks x profiles); a burst doubles all of a block."""
+    if effects == VARIES:
+        return log_gains + random.normal(0, VARYING, (blocks, len(log_gains)))
+    if effects == CONSTANT:
+        return numpy.tile(log_gains, (blocks, 1))
+    chances, is_burst = random.random(blocks), numpy.zeros(blocks, dtype=bool)
+    for block, chance in enumerate(chances):
+        before = is_burst[block - 1] if block else random.random() < BEGINS / (BEGINS + 1 - GOES_ON)
+        is_burst[block] = chance < (GOES_ON if before else BEGINS)
+    return log_gains * (1 + is_burst[:, None])
+
+
+def pseudo_median(log_ratios: NDArray[float64], random: Generator) -> float:
+    """Return the median of the means of two independent draws from these log ratios."""
+    first, second = (random.choice(log_ratios, PAIRS) for _ in range(2))
+    return float(numpy.median((first + second) / 2))
+
+
 @dataclass(frozen=True)
 class Case:
-    """Simulated runs of one kind. ``deviation`` is that of a sample's log time, ``varying`` that of an effect."""
+    """Simulated runs of one kind. ``deviation`` is that of a sample's log time."""
 
     gains: tuple[float, ...]
     planned: int
     deviation: float
     drops: bool
     noise: str = "normal"
-    varying: float = 0.0
+    effects: str = CONSTANT
     precision: float | None = 0.0  # that of ``StoppingRule``; 0 never stops early
+
+    @cached_property
+    def log_speedups(self) -> tuple[float, ...]:
+        """Return what the intervals are about: the pseudo-median of each profile's log ratios."""
+        log_gains, random = numpy.log(self.gains), numpy.random.default_rng(1)
+        if self.effects != IN_BURSTS:
+            return tuple(log_gains)  # log ratios are symmetric about it
+        ratios = log_effects(self.effects, log_gains, PAIRS, random)
+        noise = NOISES[self.noise](random, self.deviation, (PAIRS, 2))
+        return tuple(pseudo_median(of_profile + noise[:, 0] - noise[:, 1], random) for of_profile in ratios.T)
 
     @cached_property
     def study(self) -> Study:
@@ -121,6 +166,10 @@ class Simulated:
     dropped: dict[str, int] = field(default_factory=dict)  # arms, and after how many blocks
     blocks: int = 0
 
+    def is_supported(self, arm: Arm) -> bool:
+        """Return True: no profile has cautions."""
+        return True
+
     def block_ratios(self, arm: Arm, reference: Arm | None = None) -> list[float]:
         """Return the log ratios of the blocks that both arms have, as ``Run.block_ratios`` does."""
         reference = reference or self.study.reference
@@ -137,6 +186,8 @@ class Outcome:
     may_be_best: frozenset[int]
     false_claim: bool  # a profile without effect is called faster or slower
     share: float  # of the time that there was
+    covered: tuple[bool, ...]  # of each profile, whether its interval holds the truth
+    found: bool  # the fastest profile is called faster
 
 
 def run(case: Case, seed: int) -> Outcome:
@@ -144,7 +195,7 @@ def run(case: Case, seed: int) -> Outcome:
     random, study = numpy.random.default_rng(seed), case.study
     most, arms = case.planned * (1 + len(case.gains)) // 2 + 1, len(study.arms)
     log_s = NOISES[case.noise](random, case.deviation, (most, arms))
-    log_s[:, 1:] += random.normal(0, case.varying, (most, arms - 1)) - numpy.log(case.gains)
+    log_s[:, 1:] -= log_effects(case.effects, numpy.log(case.gains), most, random)
     simulated = Simulated(study, dict(zip((arm.name for arm in study.arms), log_s.T, strict=True)))
     fixed, samples, is_early = design(case.planned, len(case.gains)), 0, False
     while not is_early:
@@ -182,12 +233,19 @@ def _concluded(case: Case, simulated: Simulated, fixed: Design, is_early: bool, 
         gain == 1.0 and speedup is not None and not speedup.low <= 1 <= speedup.high
         for gain, speedup in zip(case.gains, speedups.values(), strict=True)
     )
+    covered = (
+        speedup is not None and speedup.low <= math.exp(truth) <= speedup.high
+        for truth, speedup in zip(case.log_speedups, speedups.values(), strict=True)
+    )
+    of_fastest = speedups[compared[case.gains.index(max(case.gains))].name]
     return Outcome(
         half_width=shown.half_width,
         chosen=compared.index(left[best]),
         may_be_best=frozenset(map(compared.index, near)),
         false_claim=any(claims),
         share=samples / (case.planned * len(simulated.study.arms)),
+        covered=tuple(covered),
+        found=of_fastest is not None and of_fastest.verdict is Verdict.FASTER,
     )
 
 
@@ -202,6 +260,9 @@ class Rates:
     lost: float
     false_claims: float
     share: float
+    covered: float  # of all intervals
+    all_covered: float  # runs in which each interval holds the truth
+    found: float  # the fastest
 
 
 def rates(case: Case, runs: int) -> Rates:
@@ -216,6 +277,9 @@ def rates(case: Case, runs: int) -> Rates:
         lost=statistics.fmean(best not in outcome.may_be_best for outcome in outcomes),
         false_claims=statistics.fmean(outcome.false_claim for outcome in outcomes),
         share=statistics.fmean(outcome.share for outcome in outcomes),
+        covered=statistics.fmean(statistics.fmean(outcome.covered) for outcome in outcomes),
+        all_covered=statistics.fmean(all(outcome.covered) for outcome in outcomes),
+        found=statistics.fmean(outcome.found for outcome in outcomes),
     )
 
 
@@ -234,31 +298,37 @@ def _percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def _row(first: Sequence[str], case: Case, of_case: Rates) -> list[str]:
+def _row(first: Sequence[str], of_case: Rates) -> list[str]:
     figures = (of_case.half_width, of_case.right, of_case.near, of_case.lost)
-    arms = "dropped" if case.drops else "kept"
-    return [*first, arms, *map(_percent, figures), f"{of_case.may_be_best:.1f}", _percent(of_case.share)]
+    return [*first, *map(_percent, figures), f"{of_case.may_be_best:.1f}", _percent(of_case.share)]
 
 
-def _row_alike(first: Sequence[str], case: Case, of_case: Rates) -> list[str]:
-    arms = "dropped" if case.drops else "kept"
-    return [*first, arms, *map(_percent, (of_case.false_claims, of_case.lost)), f"{of_case.may_be_best:.1f}"]
+def _row_alike(first: Sequence[str], of_case: Rates) -> list[str]:
+    return [*first, *map(_percent, (of_case.false_claims, of_case.lost)), f"{of_case.may_be_best:.1f}"]
 
 
-def _cases(varying: float, precision: float | None) -> list[tuple[list[str], Case]]:
-    """Return the rows of a table: their first cells, and the runs."""
+def _cases(
+    effects: str, rules: Mapping[str, tuple[bool, float | None]], of_blocks: Sequence[int] = PLANNED
+) -> list[tuple[list[str], Case]]:
+    """Return the rows of a table: their first cells, and the runs. A rule drops arms or not, and has a precision."""
     return [
-        ([str(planned), f"{deviation:.0%}"], Case(GAINS, planned, deviation, drops, "normal", varying, precision))
-        for planned in PLANNED
+        (
+            [str(planned), f"{deviation:.0%}", name],
+            Case(GAINS, planned, deviation, drops, effects=effects, precision=precision),
+        )
+        for planned in of_blocks
         for deviation in DEVIATIONS
-        for drops in (False, True)
+        for name, (drops, precision) in rules.items()
     ]
 
 
 def _cases_alike() -> list[tuple[list[str], Case]]:
     """Return the rows of the table of wrong claims."""
     return [
-        ([name, noise], Case(gains, PLANNED[1], DEVIATIONS[1], drops, noise))
+        (
+            [name, noise, "dropped" if drops else "kept"],
+            Case(gains, PLANNED[1], DEVIATIONS[1], drops, noise, precision=None),
+        )
         for name, gains in ALIKE.items()
         for noise in ("normal", "bursts")
         for drops in (False, True)
@@ -275,10 +345,11 @@ def _options() -> argparse.Namespace:
 
 def main() -> int:
     options = _options()
+    equal, stops = {"kept": (False, 0.0), "dropped": (True, 0.0)}, {"before": (False, PRECISION), **RULES}
     tables = {
-        "Equal time": _cases(0.0, 0.0),
-        "Equal time, effects that vary": _cases(VARYING, 0.0),
-        "Runs that stop as soon as they may": _cases(0.0, None),
+        "Equal time": ("", _cases(CONSTANT, equal)),
+        "Equal time, effects that vary": ("", _cases(VARIES, equal)),
+        "Runs that stop as soon as they may": (ABOUT_STOPS, _cases(CONSTANT, stops, (*PLANNED, LONGEST))),
     }
     noises = [(noise, blocks) for noise in NOISES for blocks in (20, 45, 100)]
     head = page.heading(
@@ -287,18 +358,18 @@ def main() -> int:
     parts = [head, f"Each line is {options.runs:,} simulated runs.\n\n{ABOUT}"]
     with script.processes(len(os.sched_getaffinity(0))) as processes:
         of_tables = {
-            title: [(first, case, processes.submit(rates, case, options.runs)) for first, case in cases]
-            for title, cases in tables.items()
+            title: [(first, processes.submit(rates, case, options.runs)) for first, case in cases]
+            for title, (_, cases) in tables.items()
         }
-        of_alike = [(first, case, processes.submit(rates, case, 5 * options.runs)) for first, case in _cases_alike()]
+        of_alike = [(first, processes.submit(rates, case, 5 * options.runs)) for first, case in _cases_alike()]
         of_second = [
             (noise, blocks, [processes.submit(false_claims, noise, blocks, second) for second in (False, True)])
             for noise, blocks in noises
         ]
         for title, lines in of_tables.items():
-            rows = [_row(first, case, future.result()) for first, case, future in lines]
-            parts += [f"## {title}", page.table(COLUMNS, rows, 3)]
-        rows = [_row_alike(first, case, future.result()) for first, case, future in of_alike]
+            rows, about = [_row(first, future.result()) for first, future in lines], tables[title][0]
+            parts += [f"## {title}", *([about] if about else []), page.table(COLUMNS, rows, 3)]
+        rows = [_row_alike(first, future.result()) for first, future in of_alike]
         parts += ["## Profiles that are alike", ABOUT_ALIKE, page.table(COLUMNS_ALIKE, rows, 3)]
         rows = [[noise, str(blocks), *(_percent(one.result()) for one in pair)] for noise, blocks, pair in of_second]
         parts += ["## A second baseline, rejected", REJECTED, page.table(COLUMNS_REJECTED, rows, 1)]

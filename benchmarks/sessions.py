@@ -17,23 +17,28 @@ from envkit.bench.study import MARGIN
 from envkit.stats.interval import ERROR_RATE, log_ratios, middle_of, speedup
 from envkit.stats.power import EFFICIENCY, interval_scale
 
-from benchmarks import page, random_effects, script
+from benchmarks import growing, page, random_effects, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import raw_samples
-from benchmarks.same import append, collect, parse, parser, read, session_of
+from benchmarks.results import FOLDER, append_line
+from benchmarks.same import read, session_of
 from benchmarks.short_runs import Session
 
 PROFILES = ("glibc-retain", "jemalloc-retain", "mimalloc-retain", "intel-omp")
 TIME_S = 240.0
 # Before so many sessions there is no prediction of the next.
 LEAST_SESSIONS = 5
-# No interval becomes so narrow, so each session measures until its time is used up.
-NEVER_PRECISE = "0.0001"
 
 
 def main() -> int:
-    arguments = parse(parser("sessions", __doc__, TIME_S))
-    _collect(arguments)  # of a call that was killed
+    parser = growing.parser("sessions", __doc__ or "", TIME_S)
+    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "sessions",
+                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    arguments = growing.parse(parser)
+    _collect(arguments.records, arguments.results)  # of a call that was killed
     if arguments.add is None:
         _measure(arguments)
     for folder in arguments.add or ():
@@ -45,16 +50,17 @@ def main() -> int:
 def _measure(arguments: argparse.Namespace) -> None:
     """Measure a session. The blocks of an interrupted one are added, too."""
     folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-session-{page.commit()}"
-    options = ["--budget", f"{arguments.time:g}s", "--half-width", NEVER_PRECISE, "--output", folder]
+    options = ["--budget", f"{arguments.time:g}s", "--half-width", growing.NEVER_PRECISE, "--keep-arms"]
     options += script.option_words(arguments, "steps", "python", "data")
     try:
-        script.runner("bench", *PROFILES, *options, purpose=str(folder))
+        script.runner("bench", *PROFILES, *options, "--output", folder, purpose=str(folder))
     finally:
-        _collect(arguments)
+        _collect(arguments.records, arguments.results)
 
 
-def _collect(arguments: argparse.Namespace) -> None:
-    collect(arguments.records, "*-session-*", lambda folder, commit: _add(folder, commit, arguments.results))
+def _collect(records: Path, results: Path) -> None:
+    """Add all sessions in ``records`` that are not there yet."""
+    growing.collect([*records.glob("*-session-*")], lambda folder, commit: _add(folder, commit, results))
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:
@@ -63,7 +69,7 @@ def _add(folder: Path, commit: str, results: Path) -> None:
     if session.names != ["baseline", *PROFILES]:
         raise ScriptError(f"{folder}: measures other profiles than {', '.join(PROFILES)}")
     if session.blocks and all(other.began != session.began for other in read(results)):
-        append(results, session)
+        append_line(results, session.to_json())
 
 
 def parts(sessions: Sequence[Session]) -> list[str]:

@@ -69,7 +69,7 @@ def count(sessions: Sequence[Session], blocks: int) -> Counts:
 
     A run that can't be decided counts as that alone. Remaining blocks wait for more.
     """
-    runs = [run for joined in _joined(sessions) for run in _cut(joined, blocks)]
+    runs = [run for joined in _joined(sessions) for run in cut(joined, blocks)]
     judged = [(run, judge(run)) for run in runs]
     ends = [speedups for run, speedups in judged if len(speedups) == len(run[0]) - 1]
     verdicts = [{speedup.verdict for speedup in speedups} for speedups in ends]
@@ -115,7 +115,8 @@ def _joined(sessions: Sequence[Session]) -> list[list[list[float]]]:
     return list(joined.values())
 
 
-def _cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[float]]]:
+def cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[float]]]:
+    """Cut blocks into consecutive runs of ``length``. Remaining blocks are not used."""
     for begin in range(0, len(blocks) - length + 1, length):
         yield blocks[begin : begin + length]
 

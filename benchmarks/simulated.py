@@ -12,7 +12,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +32,8 @@ from envkit.stats.power import POWER, blocks_needed, interval_scale
 from envkit.stats.sequential import at_end, design
 from envkit.stats.verdict import Verdict
 
-from benchmarks import page, script
+from benchmarks import page, script, selection
+from benchmarks.selection import CONSTANT, IN_BURSTS, VARIES, VARYING, Case, log_effects, pseudo_median
 
 RUNS = 2000
 PLANNED = (8, 13, 45)  # a short run, one on a slow machine, and about what the usual budget has room for
@@ -40,6 +41,24 @@ EFFECTS = (0.0, 0.01, 0.02, 0.05, 0.20)
 STEPS = 40
 STEP_S = 0.025
 COVERAGE = ("noise", "planted", "covers", "claimed", "wrongly excluded", "bootstrap covers", "blocks used")
+# Noises and effects that differ from block to block; one that is 0 has no bursts.
+EFFECTS_VARY = {VARIES: (0.0, 0.05, 0.20), IN_BURSTS: (0.05, 0.20)}
+VARY_BESIDE, VARY_PLANNED = ("independent", "bursts", "processes"), (13, 45)
+# Of seven profiles: what each gains, by what the page calls them.
+SEVEN = {
+    "none gains": (1.0,) * 7,
+    **{f"one gains {gain - 1:.0%}": (gain, *(1.0,) * 6) for gain in (1.05, 1.1, 1.2)},
+    "0% to 50%": selection.GAINS,
+}
+SEVEN_PLANNED, SEVEN_DEVIATION = 30, 0.11
+VARY_COLUMNS = (
+    "noise", "effects", "median effect", "pseudo-median", "pseudo-median covered", "median effect covered", "claimed",
+    "blocks used",
+)  # fmt: skip
+SEVEN_COLUMNS = (
+    "profiles", "effects", "noise", "arms", "each covered", "all covered", "false claims", "fastest found", "lost",
+    "time used",
+)  # fmt: skip
 # Standard deviation of what differs between two processes.
 BETWEEN = 0.03
 # What plans were made for; the finest only where it does not take thousands of blocks.
@@ -55,6 +74,21 @@ processes, by how their memory came to lie, with steps, drift and bursts on top)
 verdicts "no difference larger than 2%" where more was planted. "Bootstrap covers" is about the interval from resampling
 blocks and steps, which no verdict uses. Lines of one kind of noise have the same noise, so their shares go up and down
 together."""
+
+ABOUT_VARYING = f"""The effect of a real profile need not be the same in each block. A report estimates the
+pseudo-median of the blocks' ratios: half of the means of two blocks' log ratios lie below it. That is the median of the
+blocks' effects if these are symmetric about it. *Vary*: effects differ by {VARYING:.0%} (standard deviation, as a
+logarithm). *In bursts*: a fifth of the blocks, about three at a time, have twice the effect (as a logarithm). The
+pseudo-median then lies between the median effect and the mean one, the nearer to the mean the more noise there is.
+Neighbouring blocks then have like effects, so that they tell less than independent ones. "Covered" is the share of
+intervals that hold the figure."""
+ABOUT_SEVEN = f"""Runs of seven profiles and the baseline, with time for {SEVEN_PLANNED} blocks of all. The noise of a
+sample is {SEVEN_DEVIATION:.0%} (*normal*), or a tenth of the samples take 20% to 80% longer (*bursts*). *Dropped* is
+the default: profiles leave at looks, and a run ends once its leader is known. *Kept* is `--keep-arms`. "Each covered"
+is the share of all intervals that hold the pseudo-median, "all covered" that of runs in which all seven do. "False
+claims" is the share of runs that call any profile without effect faster or slower: at most 5% are promised, and that
+95% of runs cover all. "Fastest found" is the share of runs that call the fastest profile faster. "Lost" is that of runs
+whose report says that the fastest profile is not among the best. Where none gains, the first counts as the fastest."""
 
 Random = Any  # numpy's Generator
 # The slowdowns of the steps in consecutive samples (samples x steps), whoever runs in them.
@@ -146,13 +180,13 @@ def _order(seed: int, block: int) -> tuple[Arm, ...]:
     return tuple(_plan(seed).order(block))
 
 
-def _blocks(slowdowns: Any, effect: float, study: Study) -> Iterator[list[Sample]]:
-    """The events of each block. ``effect`` is by how much the profile is faster."""
+def _blocks(slowdowns: Any, speedups: Sequence[float], study: Study) -> Iterator[list[Sample]]:
+    """The events of each block. ``speedups`` are those of the profile in each block."""
     (profile,) = study.compared
-    for block in range(len(slowdowns) // 2):
+    for block, speedup in enumerate(speedups):
         events = []
         for slot, arm in enumerate(_order(study.seed, block)):
-            times = slowdowns[2 * block + slot] / (1 + effect if arm.name == profile.name else 1)
+            times = slowdowns[2 * block + slot] / (speedup if arm.name == profile.name else 1)
             events.append(_sample(block, arm.name, times.tolist()))
         yield events
 
@@ -164,14 +198,24 @@ def _sample(block: int, arm: str, step_s: list[float]) -> Sample:
     return codec.parse({"event": "sample", **measured, **nothing, "peak_memory_bytes": 0}, Sample)
 
 
-def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MARGIN) -> tuple[Speedup, Run]:
+def _speedups(effect: float, seed: int, blocks: int, effects: str) -> list[float]:
+    """Return how much faster the profile is in each block: by ``effect``, which is constant or not."""
+    chances = numpy.random.default_rng([seed, 1])  # others than those of the noise
+    drawn = log_effects(effects, numpy.array([math.log1p(effect)]), blocks, chances)
+    return numpy.exp(drawn[:, 0]).tolist()
+
+
+def run(
+    noise: Noise, effect: float, seed: int, planned: int, margin: float = MARGIN, effects: str = CONSTANT
+) -> tuple[Speedup, Run]:
     """What a run of at most ``planned`` blocks reports, ended as the real one would be, and that run."""
     study = _plan(seed, margin)
     fixed = design(planned, 1)
     simulated = Run(study, ())
     stopped = False
     slowdowns = (_kept_slowdowns if planned in PLANNED else _slowdowns)(noise, seed, planned)
-    for number, block in enumerate(_blocks(slowdowns, effect, study), start=1):
+    speedups = _speedups(effect, seed, planned, effects)
+    for number, block in enumerate(_blocks(slowdowns, speedups, study), start=1):
         simulated = Run(study, (*simulated.events, *block))
         stopped = number in fixed.looks[:-1] and precise_enough(simulated, fixed)
         if stopped:
@@ -212,11 +256,60 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
     for seed in range(runs):
         study = _plan(seed)
         drawn = _slowdowns(noise, 10**6 + seed, PILOT_BLOCKS)
-        pilot = Run(study, tuple(sample for block in _blocks(drawn, difference, study) for sample in block))
+        speedups = [1 + difference] * PILOT_BLOCKS
+        pilot = Run(study, tuple(sample for block in _blocks(drawn, speedups, study) for sample in block))
         scale = interval_scale(pilot.block_ratios(study.compared[0])) or 0.0
         named.append(blocks_needed(scale, PILOT_BLOCKS, difference))
         detected.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
     return sum(detected) / runs, statistics.median(named)
+
+
+def _pseudo_median(noise: Noise, effect: float, planned: int, effects: str, runs: int) -> float:
+    """Return the pseudo-median of the blocks' ratios of so many runs that go on to the end."""
+    if effects != IN_BURSTS:
+        return 1 + effect  # log ratios are symmetric about it
+    log_ratios = []
+    for seed in range(runs):
+        step_s = numpy.log(_kept_slowdowns(noise, seed, planned).mean(axis=1)).reshape(planned, 2)
+        log_ratios.append(numpy.log(_speedups(effect, seed, planned, effects)) + step_s[:, 0] - step_s[:, 1])
+    return math.exp(pseudo_median(numpy.concatenate(log_ratios), numpy.random.default_rng(1)))
+
+
+def _varying(planned: int, name: str, effects: str, runs: int) -> list[list[str]]:
+    """Return the rows of one kind of noise and of effects that differ from block to block."""
+    rows, noise = [], NOISES[name]
+    for effect in EFFECTS_VARY[effects]:
+        truth = _pseudo_median(noise, effect, planned, effects, runs)
+        reported = [run(noise, effect, seed, planned, effects=effects)[0] for seed in range(runs)]
+        covered = (
+            statistics.fmean(speedup.low <= of_truth <= speedup.high for speedup in reported)
+            for of_truth in (truth, 1 + effect)
+        )
+        claimed = statistics.fmean(speedup.verdict in (Verdict.FASTER, Verdict.SLOWER) for speedup in reported)
+        blocks = statistics.fmean(speedup.blocks for speedup in reported)
+        figures = [f"{effect:.0%}", f"{truth - 1:.1%}", *map(_percent, (*covered, claimed)), f"{blocks:.1f}"]
+        rows.append([name, effects, *figures])
+    return rows
+
+
+def _seven_cases() -> list[tuple[list[str], Case]]:
+    """Return the rows about seven profiles: their first cells, and the runs."""
+    kinds = [(name, CONSTANT, noise) for name in SEVEN for noise in ("normal", "bursts")]
+    kinds += [("0% to 50%", effects, "normal") for effects in EFFECTS_VARY]
+    return [
+        (
+            [name, effects, noise, rule],
+            Case(SEVEN[name], SEVEN_PLANNED, SEVEN_DEVIATION, drops, noise, effects, precision),
+        )
+        for name, effects, noise in kinds
+        for rule, (drops, precision) in selection.RULES.items()
+    ]
+
+
+def _row_of_seven(first: Sequence[str], of_case: selection.Rates) -> list[str]:
+    covered = (of_case.covered, of_case.all_covered)
+    figures = (*covered, of_case.false_claims, of_case.found, of_case.lost, of_case.share)
+    return [*first, *map(_percent, figures)]
 
 
 def _percent(share: float) -> str:
@@ -261,6 +354,15 @@ def main() -> int:
             planned: [processes.submit(_coverage, planned, name, options.runs) for name in NOISES]
             for planned in reversed(PLANNED)  # the longest first
         }
+        of_varying = {
+            planned: [
+                processes.submit(_varying, planned, name, effects, options.runs)
+                for name in VARY_BESIDE
+                for effects in EFFECTS_VARY
+            ]
+            for planned in VARY_PLANNED
+        }
+        of_seven = [(first, processes.submit(selection.rates, case, options.runs)) for first, case in _seven_cases()]
         powers = [
             processes.submit(_power, name, difference, options.runs)
             for name in NOISES
@@ -269,6 +371,12 @@ def main() -> int:
         for planned in PLANNED:
             rows = [row for of_noise in lines[planned] for row in of_noise.result()]
             page_parts += [f"## Runs of at most {planned} blocks", page.table(COVERAGE, rows, 2)]
+        page_parts += ["## Effects that differ from block to block", ABOUT_VARYING]
+        for planned, of_noises in of_varying.items():
+            rows = [row for of_noise in of_noises for row in of_noise.result()]
+            page_parts += [f"### Runs of at most {planned} blocks", page.table(VARY_COLUMNS, rows, 2)]
+        rows = [_row_of_seven(first, of_case.result()) for first, of_case in of_seven]
+        page_parts += ["## Seven profiles", ABOUT_SEVEN, page.table(SEVEN_COLUMNS, rows, 4)]
         promise = f"promises that the blocks it names find the difference {POWER:.0%} of the time"
         page_parts += [
             "## What `envkit plan` promises",

@@ -22,6 +22,7 @@ from typing import Any, TextIO
 import pytest
 from envkit.bench import neighbours, record
 from envkit.cli import main, measuring
+from envkit.report import pictures
 from envkit.worker.performance_variables import is_performance_variable
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
@@ -189,6 +190,13 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     with suppress(OSError):  # a test that left something has the folder removed at the end
         (folder / "tmp").rmdir()
         folder.rmdir()
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have empty pictures, for tests of what else is reported: to draw those of a page takes a second."""
+    monkeypatch.setattr(pictures, "svg", lambda *_: "<svg/>")
+    monkeypatch.setattr(pictures, "png", lambda _: b"PNG")
 
 
 @pytest.fixture

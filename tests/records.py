@@ -80,6 +80,7 @@ def run_events(
     """The events of a run in which every arm but the first takes ``factor`` times as long as the first."""
     arms = arms or (arm("baseline"), arm("mine"))
     events = [run_event(list(arms), time, **study)]
+    training = document_of(Train("cnn", "synthetic", steps=3))
     for block in range(blocks):
         for number, one in enumerate(arms):
             behaves = {"seconds": times(factor) if number else STEADY, **((behaviour or {}) if number else {})}
@@ -87,7 +88,7 @@ def run_events(
             events.append({
                 "event": "sample", "time": time, "block": block, "arm": one["name"], "worker_seconds": SAMPLE_S,
                 "padding_bytes": 0,
-                **sample(document_of(Train("cnn", "synthetic", steps=3)), behaves, block, {}), "stderr": "",
+                **sample(training, behaves, block, {}), "stderr": "",
             })  # fmt: skip
     judge(events)
     return [*events, *([{"event": "end", "time": time + 1, "reason": ended}] if ended else [])]

@@ -6,14 +6,16 @@ import math
 from dataclasses import replace
 
 import pytest
-from envkit.advice.expected import Fit, Fitted, expected, fitted
+from envkit.advice.expected import Fit, Fitted, expected, fitted, of_machine
+from envkit.advice.machine import Machine, features
 from envkit.advice.symptoms import FEATURES
 from envkit.profiles import profile
 
 from tests.advice.trainings import symptoms
+from tests.simulated_worker import inspection
 
 FITS = Fitted(
-    machine="here", measured="2026-11-01", trainings=("one", "two"),
+    machines=("here",), measured="2026-11-01", trainings=("one", "two"),
     fits={
         "retain": [Fit({"matrix": 1.0}, 0.0, 0.1), Fit({"kernel": 1.0}, 0.05, 0.2), Fit({}, 0.2, 0.3)],
         "costly": [Fit({}, -0.1, 0.05)],
@@ -45,11 +47,21 @@ def test_the_kits_own_fits_are_of_profiles_and_features_that_are_there():
     known = fitted()
     assert set(known.fits) <= set(profile.names())
     assert len(known.trainings) >= 12
-    names = {one.name for one in FEATURES}
+    names = {one.name for one in FEATURES} | {*features(Machine("", 0, 0, "CPU", 2, 2), None)}
     for fits in known.fits.values():
         assert all(set(fit.coefficients) <= names for fit in fits)
         assert all(fit.half_width > 0 for fit in fits)
         assert set(fits[-1].coefficients) <= {"kernel"}, "the last is for what is seen from outside"
+
+
+def test_a_fit_with_a_term_of_the_machine_needs_its_features():
+    fits = replace(FITS, fits={"retain": [Fit({"kernel": 1.0, "fault_us": 0.5}, 0.0, 0.1), Fit({}, 0.2, 0.3)]})
+    seen = symptoms(system_share=0.3)
+    (with_machine,) = expected(seen, ["retain"], fits, of_machine(inspection([], {}), fits))
+    assert with_machine.gain > math.exp(0.3)
+    (without,) = expected(seen, ["retain"], fits)
+    assert without.gain == pytest.approx(math.exp(0.2))
+    assert of_machine(inspection([], {}), FITS)["fault_us"] is None, "nothing asks for it, so nothing is timed"
 
 
 def test_more_of_a_symptom_promises_more_of_what_takes_it_away():

@@ -38,7 +38,7 @@ def chosen(gains, deviation, blocks, random):
         design=design(blocks, len(gains)),
         ended=PLANNED,
         dropped={},
-        study=SimpleNamespace(stopping=SimpleNamespace(margin=MARGIN)),
+        study=SimpleNamespace(stopping=SimpleNamespace(margin=MARGIN), reference=BASELINE),
         block_ratios=lambda arm, reference: [*(log_s[reference.name] - log_s[arm.name])],
     )
     return [arm.name for arm in Simulated(run, {*gains}).may_be_best(arms)]

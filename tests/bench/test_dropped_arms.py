@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from envkit.bench import decide
 from envkit.bench.events import Dropped
 from envkit.bench.run import Run
+from envkit.common.codec import Misfit
+from envkit.common.file_messages import OtherType
+from envkit.report import certainty
+from envkit.stats.sequential import may_stop
 
 from tests import records
-from tests.records import spent
+from tests.records import conclude, spent
 from tests.reports import events_of, printed
+from tests.simulation import times
 
 BUDGET_S = 120.0
 # How much longer than the baseline's workers those of each profile take.
 FACTORS = {"fast": 0.5, "near": 0.51, "slow": 1.0}
 NEVER_EARLY = ("--half-width", "0.1%")
+MARGIN = 0.02
 
 
 def seconds(name, factor):
@@ -156,3 +163,74 @@ def test_the_first_line_never_names_one_that_left():
             "planned_blocks": 12, "looks": [8, 10, 12]}  # fmt: skip
     first = " ".join(printed([*events[:-1], left, events[-1]]).split("\n\n")[0].split())
     assert "best mine: 2." in first
+
+
+def interrupted():
+    """Return the record of a run from which ``slow`` had left when it was interrupted."""
+    return [*with_dropped()[:-1], {**with_dropped()[-1], "reason": decide.INTERRUPTED}]
+
+
+def test_a_run_that_was_interrupted_says_who_had_left():
+    result = conclude(interrupted())
+    assert {name: (left.blocks, left.slower_than) for name, left in result.dropped.items()} == {"slow": (8, "mine")}
+    assert result.to_json()["dropped"] == {"slow": {"blocks": 8, "slower_than": "mine"}}
+    assert "Dropped   after 8 blocks, as slower than mine: slow" in printed(interrupted())
+
+
+@pytest.mark.parametrize(
+    "arms", [{"baseline": "mine"}, {"unheard": "mine"}, dict.fromkeys(("mine", "slow", "same"), "mine")]
+)
+def test_a_record_that_drops_what_no_run_drops_is_refused(arms):
+    """Of no arm is left, a run that goes on would look for the next block for ever."""
+    events = [{**event, "arms": arms} if event["event"] == "dropped" else event for event in with_dropped()]
+    with pytest.raises(Misfit) as refused:
+        Run.parse(events)
+    assert refused.value.message == OtherType("arms")
+
+
+def test_the_caution_on_a_gain_close_to_the_noise_is_about_the_leader():
+    """One that left had a higher speedup, which nobody uses."""
+    wide = {"seconds": [0.55, 0.95, 0.6, 0.9, 0.7, 0.8]}
+    events = events_of(
+        12, mine=wide, others={"left": {"seconds": [0.3, 0.31]}}, looks=(8, 10, 12), study={"drop_arms": True}
+    )
+    left = {"event": "dropped", "time": events[-1]["time"], "block": 12, "arms": {"left": "mine"},
+            "planned_blocks": 12, "looks": [8, 10, 12]}  # fmt: skip
+    shown = " ".join(printed([*events[:-1], left, events[-1]]).split())
+    assert "the speedup of mine may be overstated" in shown
+
+
+def test_an_interval_of_an_arm_that_left_asks_for_no_more_blocks():
+    result = conclude(with_dropped())
+    comparisons = {comparison.arm: comparison for comparison in result.comparisons}
+    assert comparisons["slow"].spans_blocks
+    assert not comparisons["mine"].spans_blocks
+    assert not [row for row in certainty.rows(result) if isinstance(row.text, certainty.messages.SpansBlocks)]
+
+
+# --- what a look decides ---
+
+
+def three_arms(numerics="same"):
+    """Return a run of 12 blocks: ``mine`` is 2x as fast, ``near`` 1.9x, and nobody can tell ``noisy`` from baseline."""
+    noisy = [round(1.5 ** ((-1) ** number * (1 + number % 5) / 5), 3) for number in range(12)]
+    others = {"near": {"seconds": times(0.526)}, "noisy": {"seconds": noisy}}
+    events = events_of(12, others=others, looks=(8, 12, 20), study={"drop_arms": True}, ended=None)
+    events[0]["environments"]["mine"]["numerics"] = numerics
+    return Run.parse(events)
+
+
+def test_a_run_may_stop_if_the_leader_is_known_and_no_other_can_be_faster():
+    """The verdict on ``noisy`` is open, and changes nothing for a user who looks for the fastest."""
+    run = three_arms()
+    assert not may_stop(run.design, run.block_ratios(run.study.arm("noisy")), MARGIN, None)
+    assert decide.precise_enough(run, run.design)
+    kept = replace(run, study=replace(run.study, stopping=replace(run.study.stopping, drop_arms=False)))
+    assert not decide.precise_enough(kept, kept.design)
+
+
+def test_the_fastest_that_leaves_results_alone_stays_beside_one_that_may_change_them():
+    """Reports recommend it first."""
+    assert decide.slower_arms(three_arms(), three_arms().design) == {"near": "mine", "noisy": "mine"}
+    changing = three_arms("may-differ")
+    assert decide.slower_arms(changing, changing.design) == {"noisy": "near"}

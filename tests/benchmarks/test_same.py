@@ -13,6 +13,7 @@ from envkit.stats.verdict import Verdict
 
 from benchmarks import same, same_page, script, short_runs
 from benchmarks.errors import ScriptError
+from benchmarks.results import append_line
 from benchmarks.short_runs import Session
 from tests.benchmarks.conftest import refusal
 
@@ -107,19 +108,19 @@ def test_a_run_of_another_profile_is_refused(run, cli, write_profile, simulation
 
 
 def test_half_a_line_is_left_out_and_makes_room(results_file):
-    same.append(results_file, HERE)
+    append_line(results_file, HERE.to_json())
     complete = results_file.read_bytes()
     results_file.write_bytes(complete + complete[:40])
     assert same.read(results_file) == [HERE]
     other = replace(HERE, began=2.0, cpu="CPU B")
-    same.append(results_file, other)
+    append_line(results_file, other.to_json())
     assert results_file.read_bytes().startswith(complete)
     assert same.read(results_file) == [HERE, other]
 
 
 @pytest.mark.parametrize("damage", ['{"began": 1}', "[]", '"', '{"began": 1, "blocks": [[0.1, 0]]}'])
 def test_a_damaged_line_amid_others_is_refused_with_its_number(results_file, damage):
-    same.append(results_file, HERE)
+    append_line(results_file, HERE.to_json())
     results_file.write_text(results_file.read_text() + damage + "\n")
     with pytest.raises(ScriptError, match="line 2 is not a run of"):
         same.read(results_file)

@@ -11,7 +11,7 @@ import pytest
 from envkit.bench.record import FILE_NAME
 
 from benchmarks import random_effects, script, sessions
-from benchmarks.same import append
+from benchmarks.results import append_line
 from benchmarks.short_runs import Session
 from tests import records
 from tests.benchmarks.conftest import refusal
@@ -55,7 +55,7 @@ def test_sessions_that_differ_have_a_wide_prediction_and_most_of_the_variance():
 
 
 def test_the_page_is_written_from_the_file_alone(benchmark_script, files, results_file, page_file):
-    append(results_file, session(1, 0.4))
+    append_line(results_file, session(1, 0.4).to_json())
     result = benchmark_script(sessions, *files, "--add")
     assert (result.returncode, result.stdout) == (0, f"written: {page_file}\n")
     assert "CPU A, 2 CPUs" in page_file.read_text()

@@ -39,7 +39,7 @@ OF_SEVERAL_CPUS = (
             Launch("advise -- @PYTHON@ -m torch.distributed.run --standalone --nproc-per-node 1 one_thread.py",
                    (f"Fix this first: it computes with 1 of {CORES} possible threads, because the program itself set "
                     "OMP_NUM_THREADS=1 after its start", f"start it with {CORES} in OMP_NUM_THREADS"),
-                   never=("no profile changes that", "Try ", "prove it")),
+                   never=("no profile changes that", "Try ", "race now")),
             Launch("doctor --watch 5s -- @PYTHON@ starts_one_thread.py train.py",
                    (f"too-few-threads: it computes with 1 of {CORES} possible threads, because python "
                     "starts_one_thread.py (process", "remove OMP_NUM_THREADS in python starts_one_thread.py"),
@@ -180,7 +180,7 @@ CASES = (
         (
             Launch("exec llvm-omp -- @PYTHON@ second_openmp.py 1", SECOND, 134),
             Launch(f"bench llvm-omp {SHORT} {MS} -- @PYTHON@ second_openmp.py 1", SECOND, 1),
-            Launch("advise -- @PYTHON@ second_openmp.py 1", (
+            Launch("advise --watch-only -- @PYTHON@ second_openmp.py 1", (
                 "libomp-0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
             ), never=("Try intel-omp",), env={**ADVISED, "TRAIN_S": "15"}),
             Launch("exec glibc-retain -- @PYTHON@ second_openmp.py 2", (

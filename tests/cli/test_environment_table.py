@@ -28,11 +28,18 @@ def table() -> list[str]:
 
 @cache
 def module(path: str) -> ast.Module:
-    return ast.parse((RUNNER / path).read_text())
+    return ast.parse(text_of(path))
+
+
+@cache
+def text_of(path: str) -> str:
+    return (RUNNER / path).read_text()
 
 
 def names_read(path: str) -> Iterator[str]:
     """The names that a module looks up in os.environ, as far as they are constants there or where it has them from."""
+    if not re.search("environ|getenv", text_of(path)):
+        return  # most modules, of which each would be parsed for nothing
     for node in ast.walk(module(path)):
         keys: list[ast.expr] = []
         if isinstance(node, ast.Subscript) and _is_environ(node.value):
@@ -82,7 +89,7 @@ def names_that_the_kit_reads() -> dict[str, str]:
     paths = sorted(str(path.relative_to(RUNNER)) for path in (RUNNER / "envkit").rglob("*.py"))
     found = {name: path for path in paths if not path.startswith(EXCEPT) for name in names_read(path)}
     for path in paths:  # which take the variable's name
-        for name in re.findall(r'_base\("([A-Z_]+)"', (RUNNER / path).read_text()):
+        for name in re.findall(r'_base\("([A-Z_]+)"', text_of(path)):
             found[name] = path
     return found
 

@@ -55,6 +55,7 @@ CHANGES = (
     Change("a data set that is fetched from the network", ("all",), ("--data", "synthetic")),
     Change("the image that make builds", ("apptainer",), ("--sif", "FILE"), unless=("--sif", "--format")),
     Change("the image that make builds", ("enroot",), ("--sqsh", "FILE"), unless=("--sqsh", "--format")),
+    Change("no race", ("advise",), ("--watch-only",), ("--budget", "--watch-only"), ("--pid", "--resume")),
     Change("a short look at a training", ("doctor",), ("--watch", "1s"), unless=("--for-issue",)),
 )  # fmt: skip
 
@@ -107,7 +108,7 @@ def shortened(words: Sequence[str], number: int) -> list[str]:
         return options
     for change in CHANGES:
         options = change.apply(options, own)
-    if (options[0] in RECORDING or "--prove" in options) and not {"--dry-run", "--output"} & {*options}:
+    if options[0] in RECORDING and not {"--dry-run", "--output"} & {*options}:
         options += ["--output", f"results/{number}"]
     return options + own
 

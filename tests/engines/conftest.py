@@ -93,8 +93,8 @@ def run(
 def tree(wheelhouse: Path, tmp_path: Path) -> Path:
     """A copy of what images/build needs of the project, to change, with the wheels of a file's fixture."""
     tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(PROJECT / "runner", tree / "runner", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "images", tree / "images", ignore=UNFINISHED)
+    shutil.copytree(PROJECT / "runner", tree / "runner", symlinks=True, ignore=UNFINISHED)
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / ".venv").symlink_to(sys.prefix)
     (tree / "build").mkdir()

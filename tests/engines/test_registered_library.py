@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT
+from tests.engines.conftest import UNFINISHED
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the two libraries with")
@@ -65,7 +66,7 @@ def compile_library(source: Path, made: Path) -> None:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the kit with the two libraries in its registry, and a Python that has them in its own folder."""
     place = tmp_path_factory.mktemp("registered")
-    shutil.copytree(PROJECT / "runner/envkit", place / "kit/envkit", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "runner/envkit", place / "kit/envkit", ignore=UNFINISHED)
     registry = place / "kit/envkit/worker/libraries.py"
     before, end, after = registry.read_text().partition("\n}  # fmt: skip\n")
     registry.write_text(f"{before}\n{ENTRIES}{end.lstrip()}{after}")

@@ -21,19 +21,23 @@ tiny:
 """
 
 
+def copy_of_scripts(folder: Path) -> Path:
+    """Make ``folder`` a copy of what scripts of images/ need of the project, to change.
+
+    With what is compiled, but for what Python is just writing: the scripts of each test would compile it anew.
+    """
+    for name in ("images", "runner/envkit/common"):
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("*.pyc.*"))
+    (folder / "runner/envkit/worker").mkdir()
+    for name in ("__init__.py", "messages.py", "rendering.py", "worker/libraries.py"):
+        shutil.copy(PROJECT / "runner/envkit" / name, folder / "runner/envkit" / name)
+    return folder
+
+
 @pytest.fixture
 def tiny_project(tmp_path: Path) -> Path:
-    """A copy of what scripts of images/ need of the project, with one variant, whose wheels are in ``wheels``."""
-    tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(
-        PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    for name in ("messages.py", "rendering.py"):
-        shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
-    (tree / "runner/envkit/worker").mkdir()
-    shutil.copy(PROJECT / "runner/envkit/worker/libraries.py", tree / "runner/envkit/worker")
-    (tree / "runner/envkit/__init__.py").touch()
+    """A copy of the project's scripts, with one variant, whose wheels are in ``wheels``."""
+    tree = copy_of_scripts(tmp_path / "project")
     (tree / ".venv").symlink_to(sys.prefix)
     wheels, locks = tree / "wheels", tree / "images/tiny"
     wheels.mkdir()

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.images.conda_channel import make_channel, served
+from tests.images.conftest import copy_of_scripts
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = sorted(
@@ -43,16 +44,8 @@ def assert_one_clear_line(result: subprocess.CompletedProcess[str], status: int,
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what images/build needs of the project, to change."""
-    tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
+    tree = copy_of_scripts(tmp_path / "project")
     shutil.copy(PROJECT / "Apptainerfile", tree)
-    (tree / "runner/envkit/worker").mkdir(parents=True)
-    shutil.copy(PROJECT / "runner/envkit/worker/libraries.py", tree / "runner/envkit/worker")
-    for name in ("__init__.py", "messages.py", "rendering.py"):
-        shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
-    shutil.copytree(
-        PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
-    )
     (tree / ".venv").symlink_to(sys.prefix)
     return tree
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.images.conftest import copy_of_scripts
 from tests.images.test_build import assert_one_clear_line
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
@@ -30,16 +30,7 @@ one:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what images/variants.py needs of the project, to change."""
-    tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    (tree / "runner/envkit/worker").mkdir(parents=True)
-    shutil.copy(PROJECT / "runner/envkit/worker/libraries.py", tree / "runner/envkit/worker")
-    for name in ("__init__.py", "messages.py", "rendering.py"):
-        shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
-    shutil.copytree(
-        PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    return tree
+    return copy_of_scripts(tmp_path / "project")
 
 
 def variants(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

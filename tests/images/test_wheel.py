@@ -133,7 +133,8 @@ def environment(
     python = PYTHONS[request.param]
     chosen = from_sdist if request.param == [*PYTHONS][-1] else wheel
     subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=240)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet"]
+    # all that SciPy has would be compiled, most of it for nothing
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-compile"]
     packages = next(folder.glob("lib/python*/site-packages"))
     own = python == sys.executable
     if own:

@@ -1,4 +1,4 @@
-"""Each kind of study starts the same workers as before, in the same order, and takes the same decisions.
+"""Each kind of study starts the same workers as before, takes the same decisions, and gives the same results.
 
 ENVKIT_REPLAY=starts writes the lists anew: one line for each start, and then one for each event of the record that
 decides what is measured.
@@ -19,6 +19,7 @@ from envkit.engines.base import Launch
 from envkit.worker.request import HostFolder, Instances, Ranks, RunCommand, Train
 
 from tests.conftest import PROJECT
+from tests.replay import results
 from tests.replay.cases import STUDIES, Bench
 
 STARTS = Path(__file__).parent / "starts"
@@ -140,17 +141,19 @@ def lines_of(bench: Bench, name: str) -> list[str]:
 
 
 @pytest.fixture
-def study_bench(cli, tmp_path, monkeypatch, write_profile):
+def study_bench(cli, tmp_path, monkeypatch, write_profile, undrawn):
     return Bench(cli, tmp_path, monkeypatch, write_profile)
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_starts_the_same_workers_in_the_same_order(study_bench, name):
+def test_a_study_starts_the_same_workers_in_the_same_order_and_gives_the_same_numbers(study_bench, name):
     path, lines = STARTS / f"{name}.jsonl", lines_of(study_bench, name)
     if os.environ.get("ENVKIT_REPLAY") == "starts":
         path.write_text("".join(f"{line}\n" for line in lines))
     assert [json.loads(line) for line in lines] == [json.loads(line) for line in path.read_text().splitlines()]
+    results.compare(study_bench, name)
 
 
-def test_each_list_is_of_a_study():
-    assert {path.stem for path in STARTS.iterdir()} == set(STUDIES)
+@pytest.mark.parametrize("folder", [STARTS, results.NUMBERS])
+def test_each_file_is_of_a_study(folder):
+    assert {path.stem for path in folder.iterdir()} == set(STUDIES)

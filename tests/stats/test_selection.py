@@ -57,7 +57,21 @@ def test_an_arm_is_close_to_the_leader_if_it_can_be_hardly_faster():
     near = speedup([0.001 * number for number in range(-8, 8)], ERROR_RATE, MARGIN)
     assert near is not None
     assert near.verdict is Verdict.EQUIVALENT
-    assert is_close(near, None)
-    assert not is_close(near, 0.001)
-    assert not is_close(speedup([0.1 * number for number in range(-8, 8)], ERROR_RATE, MARGIN), None)
-    assert not is_close(None, None)
+    leads = speedup([0.05 + 0.001 * number for number in range(-8, 8)], ERROR_RATE, MARGIN)
+    assert is_close(near, leads, None)
+    assert not is_close(near, leads, 0.001)
+    assert not is_close(speedup([0.1 * number for number in range(-8, 8)], ERROR_RATE, MARGIN), leads, None)
+    assert not is_close(None, leads, None)
+
+
+def test_beside_a_large_gain_more_is_close():
+    """A leader at 2x is close to another that is at most 2 ** 0.25 times as fast."""
+    wider = speedup([0.03 * number for number in range(-8, 8)], ERROR_RATE, MARGIN)
+    large, small = (
+        speedup([gain + 0.001 * number for number in range(-8, 8)], ERROR_RATE, MARGIN) for gain in (0.693, 0.1)
+    )
+    assert wider is not None
+    assert 1.04 < wider.high < 1.18
+    assert is_close(wider, large, None)
+    assert not is_close(wider, small, None)
+    assert not is_close(wider, large, 0.04)

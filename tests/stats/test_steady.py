@@ -50,6 +50,17 @@ def test_on_a_flat_curve_it_seldom_drops_more_than_a_few_steps(noise, samples):
     assert np.mean([one.reached for one in found]) > 0.97
 
 
+@pytest.mark.parametrize("noise", ["normal", "heavy", "correlated"])
+@pytest.mark.parametrize("steps", [48, 72, 89])
+def test_a_pilot_is_long_enough_to_tell_a_warm_up_from_none(steps, noise):
+    steady_ones = [steady(flat(seed, 1, noise, steps)) for seed in range(200)]
+    assert np.mean([one.steps > 5 for one in steady_ones]) < 0.05
+    assert np.mean([one.reached for one in steady_ones]) > 0.98
+    slow_start = first(12, 0.3)[:steps]
+    cuts = [steady(flat(seed, 1, noise, steps) * slow_start).steps for seed in range(200)]
+    assert np.mean([10 <= cut <= 18 for cut in cuts]) > 0.85
+
+
 @pytest.mark.parametrize("samples", [1, 2, 10])
 @pytest.mark.parametrize("noise", ["normal", "heavy", "spikes"])
 @pytest.mark.parametrize("length", [10, 20, 40, 80])

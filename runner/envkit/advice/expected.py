@@ -15,8 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envkit.advice import machine
 from envkit.advice.symptoms import FEATURES, Symptoms
 from envkit.common import codec
+from envkit.profiles.inspection import Inspection
 
 FILE = Path(__file__).with_suffix(".json")
 # What is expected must be as much above 1 before a profile is worth trying.
@@ -54,7 +56,7 @@ class Fit:
         """The logarithm of the gain; None where a feature was not seen."""
         total = self.intercept
         for name, coefficient in self.coefficients.items():
-            value = values[name]
+            value = values.get(name)
             if value is None:
                 return None
             total += coefficient * value
@@ -63,12 +65,22 @@ class Fit:
 
 @dataclass(frozen=True)
 class Fitted:
-    """All fits, and what they come from. A profile's rules are in an order: the first that can be used is the best."""
+    """All fits, and what they come from. A profile's fits are in an order: the first that can be used is the best."""
 
-    machine: str
+    machines: Sequence[str]
     measured: str
     trainings: Sequence[str]
     fits: Mapping[str, Sequence[Fit]]  # by profile
+
+    @property
+    def machine(self) -> str:
+        """The machines in one line."""
+        return "; ".join(self.machines)
+
+    @property
+    def features(self) -> set[str]:
+        """The names of all features that a fit uses."""
+        return {name for fits in self.fits.values() for fit in fits for name in fit.coefficients}
 
     @staticmethod
     def from_json(document: Mapping[str, object]) -> Fitted:
@@ -86,9 +98,23 @@ def features(symptoms: Symptoms) -> dict[str, float | None]:
     return {feature.name: feature.value(symptoms) for feature in FEATURES}
 
 
-def expected(symptoms: Symptoms, profiles: Iterable[str], by: Fitted | None = None) -> list[Expected]:
-    """Return what is expected of each profile, the most first with caution; skip those not measured on the gallery."""
-    fits, values = (by or fitted()).fits, features(symptoms)
+def of_machine(inspection: Inspection, by: Fitted | None = None) -> Mapping[str, float | None]:
+    """Return the features of a machine. The cost of a page fault takes half a second, so only if a fit uses it."""
+    fault_s = machine.page_fault_s() if "fault_us" in (by or fitted()).features else None
+    return machine.features(machine.machine_of(inspection), fault_s)
+
+
+def expected(
+    symptoms: Symptoms,
+    profiles: Iterable[str],
+    by: Fitted | None = None,
+    here: Mapping[str, float | None] | None = None,
+) -> list[Expected]:
+    """Return what is expected of each profile, the most first with caution; skip those not measured on the gallery.
+
+    ``here`` has the features of the machine (``of_machine``); fits that use them are left out without it.
+    """
+    fits, values = (by or fitted()).fits, {**features(symptoms), **(here or {})}
     gains = []
     for profile in profiles:
         logarithms = ((fit.of(values), fit.half_width) for fit in fits.get(profile, ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics as basic
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from envkit.analysis.course import CUT_SHORT, Course, course
 from envkit.analysis.findings import ArmSamples, findings
@@ -16,6 +16,7 @@ from envkit.analysis.learning_curves import LearningCurve, learning_curve, reach
 from envkit.analysis.load import InDisturbed, Load, in_disturbed, load, neighbours
 from envkit.analysis.losses import Losses, compared, loss_tolerance, of_command
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
+from envkit.analysis.race import Racer, racers
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
@@ -163,6 +164,7 @@ class Result:
     instances: list[ScaledInstances] = field(default_factory=list)
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
     may_be_best: list[str] = field(default_factory=list)  # arms that can't be told from the fastest, that one first
+    race: list[Racer] = field(default_factory=list)  # of a race, the fastest first
     course: Course = field(default_factory=Course)
 
     @property
@@ -171,7 +173,8 @@ class Result:
 
     @property
     def not_in_effect(self) -> list[Measured]:
-        return [measured for measured in self.measured if not measured.in_effect]
+        """Return the arms whose settings were not in effect. A race goes on without such an arm, and says so there."""
+        return [] if self.study.is_race else [measured for measured in self.measured if not measured.in_effect]
 
     @property
     def not_reached(self) -> list[LearningCurve]:
@@ -234,6 +237,7 @@ class Result:
                 {"block": failure.block, "arm": failure.arm, "problem": failure.problem} for failure in self.failures
             ],
             "may_be_best": self.may_be_best,
+            "race": [asdict(racer) for racer in self.race],
             "dropped": {name: asdict(departure) for name, departure in self.dropped.items()},
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
@@ -272,7 +276,8 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
-    comparisons = [_comparison(run, arm, measured) for arm in study.compared]
+    departures = {name: Departure(event.block, event.arms[name]) for name, event in run.dropped.items()}
+    comparisons = [replace(_comparison(run, arm, measured), dropped=departures.get(arm.name)) for arm in study.compared]
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
     blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
@@ -307,6 +312,7 @@ def conclude(run: Run) -> Result:
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         may_be_best=_may_be_best(intervals, comparisons),
+        race=racers(run),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
         learning=[curve for curve in curves if curve is not None],
@@ -373,8 +379,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     planned = run.design or design(len(ratios), len(study.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
-    event = run.dropped.get(arm.name)
-    is_early = ended == PRECISE or event is not None
+    is_early = ended == PRECISE or arm.name in run.dropped
     speedup = at_end(planned, ratios, study.stopping.margin, is_early)
     blocks, others = set(run.complete_blocks(arm)), run.first(OtherPrograms)
     samples = [sample for sample in run.samples(reference, arm) if sample.block in blocks]
@@ -391,9 +396,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         speedup=speedup,
         losses=losses,
         without_interference=without,
-        load=load(samples, len(blocks), others) or beside
-        if speedup and not (same_verdict and other is None)
-        else None,
+        load=load(samples, len(blocks), others) or beside if speedup and not (same_verdict and other is None) else None,
         in_disturbed=other,
         beside=beside,
         bootstrap=bootstrap(*of_sides),
@@ -402,7 +405,6 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         scale=interval_scale(ratios),
         spans_blocks=speedup is not None and _spans_blocks(planned, speedup.blocks, is_early),
         drift=drift([math.exp(ratio) for ratio in ratios]),
-        dropped=Departure(event.block, event.arms[arm.name]) if event is not None else None,
     )
 
 

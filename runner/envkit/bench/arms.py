@@ -45,6 +45,7 @@ class View(str, Enum):
     SETTINGS = "settings"  # how much each setting of one profile contributes
     LOADERS = "loaders"  # how long input takes with each setting of DataLoader
     CALIBRATION = "calibration"  # how much the baseline differs from itself: the noise floor
+    RACE = "race"  # which arm to measure next: nothing is claimed, and nothing is compared with a reference
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDG
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.room import DESIGN_BLOCKS, LATEST, OVERSHOOT, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.run import Run
-from envkit.stats.selection import is_close, is_slower, leader, with_best
+from envkit.stats.selection import is_close, is_faster, is_slower, leader, slower_half, standings, with_best
 from envkit.stats.sequential import Design, at_look, design, may_stop, stretched
 
 # Why a run ended; the reasons that mean it was completed.
@@ -20,6 +20,8 @@ PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_ME
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
 TOO_SHORT = BUDGET_TOO_SHORT
+# A race takes at most that share of its budget: the confirmation of its winner has the other part.
+RACE_SHARE = 0.5
 # An event to record, after which the run decides again; the reason to end; None to go on.
 Decision = Longer | FixedDesign | Dropped | str | None
 
@@ -27,8 +29,8 @@ Decision = Longer | FixedDesign | Dropped | str | None
 def after_blocks(run: Run, blocks: int) -> Decision:
     """Return what a run decides after so many complete ``blocks``, 1 or more."""
     study, rule, fixed = run.study, run.study.stopping, run.design
-    if study.one_run_each:
-        return COMPLETE
+    if study.is_race or study.one_run_each:
+        return in_race(run, blocks) if study.is_race else COMPLETE
     if run.first(FixedDesign) is None:
         if (longer := on_budget(run)) is not None:
             return longer
@@ -40,6 +42,34 @@ def after_blocks(run: Run, blocks: int) -> Decision:
     if rule.blocks:
         return COMPLETE if blocks >= rule.blocks else None
     return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
+
+
+def in_race(run: Run, blocks: int) -> Dropped | str | None:
+    """Return which arms leave a race after so many complete ``blocks``, or why it ends.
+
+    The slower half leaves after each of the rule's ``halvings``. A race ends early if one arm is left. After the first
+    halving it also ends if it takes more than its share of the budget.
+    """
+    rule, racing = run.study.stopping, run.racing
+    if len(racing) < 2:
+        return COMPLETE if racing else FAILED
+    ratios = race_ratios(run)
+    if blocks in rule.halvings and all(event.block != blocks for event in run.all(Dropped)):
+        slower, first = slower_half(ratios), next(iter(standings(ratios)))
+        arms = dict.fromkeys(slower, first)
+        return Dropped(block=blocks, arms=arms, planned_blocks=max(rule.halvings), looks=[*rule.halvings])
+    if blocks >= max(rule.halvings):
+        return COMPLETE
+    most_s = (1 + OVERSHOOT) * RACE_SHARE * rule.budget_s
+    return BUDGET if blocks >= min(rule.halvings) and run.spent_s + block_s(run, blocks, 1) > most_s else None
+
+
+def race_ratios(run: Run) -> dict[str, list[float]]:
+    """Return the log ratios of each arm that is left in a race beside the first of these, in the blocks of all."""
+    racing = run.racing
+    ratios = {arm.name: run.block_ratios(arm, reference=racing[0]) for arm in racing}
+    blocks = min(map(len, ratios.values()), default=0)  # the last block may have begun
+    return {name: of_arm[:blocks] for name, of_arm in ratios.items()}
 
 
 def on_budget(run: Run, share: float = 1.0) -> Longer | str | None:
@@ -68,39 +98,53 @@ def _at_look(run: Run, fixed: Design, blocks: int) -> Dropped | str | None:
 def precise_enough(run: Run, fixed: Design) -> bool:
     """Return whether all comparisons are decided, each with an interval that is narrow enough.
 
-    Arms that were dropped don't count. Where arms can be, no other may be faster than the leader by a relevant share.
+    Where arms can be dropped, the question is which is the fastest. Arms that were dropped don't count. If the leader
+    is faster than the reference, its comparison alone has to be decided. No other arm may be faster than the leader by
+    a relevant share.
     """
-    study, rule, dropped = run.study, run.study.stopping, run.dropped
-    pairs = [(arm, other) for arm, other in study.pairs if arm.name not in dropped]
-    ratios = (run.block_ratios(arm, reference=other) for arm, other in pairs)
+    study, rule = run.study, run.study.stopping
+    leaders = _leaders(run) if study.drops_arms else {}
+    looks = {first: at_look(fixed, run.block_ratios(first), rule.margin) for first in leaders.values()}
+    are_faster = bool(looks) and all(map(is_faster, looks.values()))
+    pairs = [(arm, other) for arm, other in study.pairs if arm.name not in run.dropped]
+    decisive = [(arm, other) for arm, other in pairs if arm in looks] if are_faster else pairs
+    ratios = (run.block_ratios(arm, reference=other) for arm, other in decisive)
     if not all(may_stop(fixed, of_arm, rule.margin, rule.precision) for of_arm in ratios):
         return False
-    if not study.drops_arms or len(pairs) < 2:
-        return True
-    first, others = _leader_and_others(run)
     shared = with_best(fixed, len(study.compared))
-    against = (at_look(shared, run.block_ratios(arm, reference=first), rule.margin) for arm in others)
-    return all(is_close(interval, rule.precision) for interval in against)
+    against = (
+        (at_look(shared, run.block_ratios(arm, reference=first), rule.margin), looks[first])
+        for arm, first in leaders.items()
+        if arm != first
+    )
+    return all(is_close(interval, of_leader, rule.precision) for interval, of_leader in against)
 
 
-def _leader_and_others(run: Run) -> tuple[Arm, list[Arm]]:
-    """Return the arm of the highest speedup so far, and the others that are compared and were not dropped."""
+def _leaders(run: Run) -> dict[Arm, Arm]:
+    """Return, for each arm that was not dropped, the leader that it is compared with; a leader's is itself.
+
+    The leader is the arm of the highest speedup so far. Arms that leave results and vendors' checks alone have their
+    own. Reports recommend the fastest of them first, so it stays if another arm is faster.
+    """
     left = [arm for arm in run.study.compared if arm.name not in run.dropped]
-    first = run.study.arm(leader({arm.name: run.block_ratios(arm) for arm in left}))
-    return first, [arm for arm in left if arm != first]
+    supported = [arm for arm in left if run.is_supported(arm)]
+    of_all, of_supported = (
+        run.study.arm(leader({arm.name: run.block_ratios(arm) for arm in arms})) if arms else None
+        for arms in (left, supported)
+    )
+    return {arm: first for arm in left if (first := of_supported if arm in supported else of_all) is not None}
 
 
 def slower_arms(run: Run, fixed: Design) -> dict[str, str]:
-    """Return the arms that are slower than the leader or the reference at this look, each with that arm's name.
+    """Return the arms that are slower than their leader or the reference at this look, each with that arm's name.
 
     An arm that has no interval yet stays, as it has no verdict.
     """
     study, margin = run.study, run.study.stopping.margin
-    first, others = _leader_and_others(run)
     shared, slower = with_best(fixed, len(study.compared)), dict[str, str]()
-    for arm in others:
+    for arm, first in _leaders(run).items():
         beside_reference = at_look(fixed, run.block_ratios(arm), margin)
-        if beside_reference is None:
+        if arm == first or beside_reference is None:
             continue
         if is_slower(at_look(shared, run.block_ratios(arm, reference=first), margin)):
             slower[arm.name] = first.name

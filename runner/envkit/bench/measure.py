@@ -86,8 +86,9 @@ class _Run:
     @property
     def planned(self) -> int:
         """How many blocks there will be; 0 before that is fixed."""
+        rule = self.job.study.stopping
         longer = self.job.study.fewest_blocks if self.so_far.first(Longer) else 0
-        return self.design.planned if self.design else self.job.study.stopping.blocks or longer
+        return self.design.planned if self.design else rule.blocks or max(rule.halvings, default=longer)
 
     def say(self, message: Message) -> None:
         self._progress.say(message)
@@ -174,7 +175,6 @@ class _Run:
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
-        study = self.job.study
         lengths = self.so_far.lengths
         at_once = lengths.together if lengths else 1
         for first in range(0, len(arms), at_once):
@@ -182,7 +182,7 @@ class _Run:
             self._progress.start(_stage(block), together[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, together)) as outcomes:
                 for arm, outcome in zip(together, outcomes, strict=True):
-                    if not self._sample(block, arm, outcome, study.padding(block, arm)):
+                    if not self._goes_on(block, arm, outcome):
                         return False
         self._tell(block)
         return True
@@ -215,6 +215,18 @@ class _Run:
         with turns.together(starts) as waiting:
             for one in waiting:
                 yield one.train()
+
+    def _goes_on(self, block: int, arm: Arm, outcome: Outcome) -> bool:
+        """Record a sample; returns whether the run goes on. A race does without an arm that fails."""
+        study = self.job.study
+        try:
+            in_effect = self._sample(block, arm, outcome, study.padding(block, arm))
+        except _Failure as failure:
+            if not study.is_race:
+                raise
+            self.failed(block, failure)
+            return True
+        return in_effect or study.is_race
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
@@ -276,12 +288,14 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     """
     run = _Run(job, record, events, progress)
     measured = {(sample.block, sample.arm) for sample in run.so_far.samples()}
-    prepared = job.study.epochs > 0  # a full training starts cold, as the user's would
+    # a full training starts cold, as the user's would; a race's was watched, so that its files are in memory
+    prepared = job.study.epochs > 0 or job.study.is_race
     for block in itertools.count():
-        missing = [arm for arm in run.so_far.arms_of(block) if (block, arm.name) not in measured]
-        if not missing:
+        arms = run.so_far.arms_of(block)
+        missing = [arm for arm in arms if (block, arm.name) not in measured]
+        if arms and not missing:
             continue
-        if block and len(missing) == len(run.so_far.arms_of(block)):
+        if block and len(missing) == len(arms):  # all of a race's arms may have left
             reason = run.decided(partial(decide.after_blocks, blocks=block))
             if reason is not None:
                 return reason

@@ -136,7 +136,7 @@ def require_numbers(folder: Path, events: Sequence[Event]) -> None:
                     for steps in event.get(name, {}).values():
                         _number(name, steps, 0, MOST_STEPS)
             elif event["event"] in ("design", "dropped"):
-                for blocks in (event["planned_blocks"], *event["looks"]):
+                for blocks in (event["planned_blocks"], *event["looks"], event.get("block", 0)):
                     _number("looks", blocks, 0, MOST_BLOCKS)
 
 

@@ -191,7 +191,9 @@ def block_s(run: Run, blocks: int, latest: int = LATEST, without: Collection[str
 def wants_reading(run: Run, block: int) -> bool:
     """Return whether it is time to read the reference kernel again, before ``block``."""
     study, read = run.study, run.all(ReferenceKernel)
-    if study.epochs or run.first(ReferenceKernelFailure) or any(reading.block == block for reading in read):
+    if study.epochs or study.is_race or run.first(ReferenceKernelFailure):
+        return False
+    if any(reading.block == block for reading in read):
         return False
     if not read or study.stopping.blocks:
         return True

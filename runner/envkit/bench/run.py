@@ -13,11 +13,23 @@ from msgspec import Struct
 
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.events import EVENTS, Beginning, Dropped, End, FixedDesign, Lengths, Resume, Sample, Timed
+from envkit.bench.events import (
+    EVENTS,
+    Beginning,
+    Dropped,
+    End,
+    Failure,
+    FixedDesign,
+    Lengths,
+    Resume,
+    Sample,
+    Timed,
+)
 from envkit.bench.record import Event
 from envkit.bench.study import Study
 from envkit.common import codec
 from envkit.common.file_messages import OtherType
+from envkit.profiles.environment import Environment
 from envkit.profiles.inspection import Inspection
 from envkit.profiles.resolve import of_rank
 from envkit.stats.interval import log_ratios
@@ -46,7 +58,10 @@ class Run:
         first = typed[0]
         assert isinstance(first, Beginning), "a run's record begins with it"
         study = Study.from_json(first.study)
-        return Run(study, typed).measuring(study)
+        run = Run(study, typed).measuring(study)
+        if not run.dropped.keys() < {arm.name for arm in study.subjects} and run.dropped:
+            raise codec.Misfit(OtherType("arms"))
+        return run
 
     def followed_by(self, event: Event) -> Run:
         """Return the run with one event more."""
@@ -126,11 +141,33 @@ class Run:
         """Return the event of each arm that was dropped, by its name."""
         return {name: event for event in self.all(Dropped) for name in event.arms}
 
+    @property
+    def withdrawn(self) -> dict[str, int]:
+        """Return the arms that left a race as a worker failed or settings were not in effect, and in which block."""
+        if not self.study.is_race:
+            return {}
+        failed = [
+            (event.arm, event.block)
+            for event in self.events
+            if isinstance(event, Failure)
+            or (isinstance(event, Sample) and not all(check.holds for check in event.checks))
+        ]
+        return dict(reversed(failed))
+
+    @property
+    def racing(self) -> list[Arm]:
+        """Return the arms that did not leave the run."""
+        gone = self._blocks_of_gone()
+        return [arm for arm in self.study.arms if arm.name not in gone]
+
+    def _blocks_of_gone(self) -> dict[str, int]:
+        """Return how many blocks each arm that left took part in."""
+        return {**{name: event.block for name, event in self.dropped.items()}, **self.withdrawn}
+
     def arms_of(self, block: int) -> list[Arm]:
-        """Return the arms of a block (from 0), in the order in which it runs them: those that were not dropped."""
-        dropped = self.dropped
-        order = self.study.order(block)
-        return [arm for arm in order if arm.name not in dropped or block < dropped[arm.name].block]
+        """Return the arms of a block (from 0), in the order in which it runs them: those that did not leave before."""
+        gone = self._blocks_of_gone()
+        return [arm for arm in self.study.order(block) if block < gone.get(arm.name, math.inf)]
 
     @property
     def whole_blocks(self) -> int:
@@ -138,9 +175,13 @@ class Run:
         arms: dict[int, set[str]] = {}
         for sample in self.samples():
             arms.setdefault(sample.block, set()).add(sample.arm)
-        blocks_of = {name: event.block for name, event in self.dropped.items()}
+        blocks_of = self._blocks_of_gone()
         left = ({arm.name for arm in self.study.arms if block < blocks_of.get(arm.name, math.inf)} for block in arms)
         return sum(names >= expected for names, expected in zip(arms.values(), left, strict=True))
+
+    def is_supported(self, arm: Arm) -> bool:
+        """Return whether the arm's environment leaves numerics alone and overrides no vendor's check."""
+        return Environment.from_json(self.beginning.environments[arm.name]).is_supported
 
     def inspection(self, arm: Arm) -> Inspection:
         """Return what a process of ``arm`` finds: its image and machine, and its part of the CPUs."""

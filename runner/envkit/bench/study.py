@@ -23,7 +23,7 @@ from envkit.common import codec
 from envkit.common.file_messages import ManyEntries, OtherType
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
-from envkit.messages import Message, MessageError
+from envkit.messages import message_of
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
@@ -81,6 +81,7 @@ class StoppingRule:
     margin: float = MARGIN  # the smallest difference that matters, as a share
     timeout_s: float = TIMEOUT_S  # of one worker
     drop_arms: bool = False  # profiles that can't be the fastest leave at a look
+    halvings: tuple[int, ...] = ()  # of a race: after so many blocks the slower half leaves; the last of them ends it
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
@@ -204,6 +205,11 @@ class Study:
         return self.stopping.drop_arms and plain and effects_only and len(self.compared) > 1 == len(self.references)
 
     @property
+    def is_race(self) -> bool:
+        """Return whether the arms race, which chooses one of them and claims nothing."""
+        return self.view is View.RACE
+
+    @property
     def fewest_blocks(self) -> int:
         """The fewest in which each comparison can have an interval; of a profile that is taken apart a few at least."""
         return max(fewest_blocks(self.sharing), LEAST_ABLATED if self.view is View.SETTINGS else 0)
@@ -224,10 +230,9 @@ class Study:
         return "run" if self.user_command is not None and self.user_command.is_one_step else "step"
 
     def order(self, block: int) -> list[Arm]:
-        """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.
+        """Return the arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.
 
-        Arms that are compared with each other run one after the other where there are several references: a block is
-        long then, and a machine may change in the course of it.
+        With several references, arms that are compared run one after the other, as a machine may change in long blocks.
         """
         shuffled = list(self.arms)
         chance = random.Random(f"{self.seed}:{block}")
@@ -239,11 +244,11 @@ class Study:
         return sorted(shuffled, key=lambda arm: turns.index(self.workload_of(arm)))
 
     def padding(self, block: int, arm: Arm) -> int:
-        """How many bytes to add to the environment of this sample's process, from 0 up to MOST_PADDING.
+        """Return how many bytes to add to the environment of this sample's process, from 0 up to MOST_PADDING.
 
-        A profile's variables change the size of the environment, which moves the stack, which alone can change how fast
-        code runs (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing wrong data without doing anything obviously wrong,
-        ASPLOS 2009). With a size that is drawn for each sample this is noise, and no longer takes one profile's side.
+        The size of the environment moves the stack, which alone can change how fast code runs (Mytkowicz, Diwan,
+        Hauswirth, Sweeney: Producing wrong data without doing anything obviously wrong, ASPLOS 2009). A size that is
+        drawn for each sample makes this noise, which takes no profile's side.
         """
         return random.Random(f"{self.seed}:{block}:{arm.name}").randrange(MOST_PADDING + 1)
 
@@ -255,10 +260,7 @@ class Study:
 
     @property
     def trained(self) -> str:
-        """Return what is trained and in which modes: ``cnn``, or ``cnn, translation (bf16-autocast)``.
-
-        Many workloads are settings of one.
-        """
+        """Return what is trained and in which modes: ``cnn (bf16-autocast)``. Many workloads are settings of one."""
         few = len(self.workloads) <= MOST_WORKLOADS
         shown = ", ".join(self.workloads) if few else f"{self.workload}, {len(self.workloads)} settings"
         return f"{shown} ({self.how})" if self.how else shown
@@ -312,7 +314,7 @@ class Study:
         return self.workload_spec(self.reference)
 
     def with_steps(self, steps: int) -> Study:
-        """The study with samples of so many steps, of all workloads; a command that is paced keeps its pace."""
+        """Return the study with samples of so many steps; a command that is paced keeps its pace."""
         if self.user_command is not None and self.user_command.is_paced:
             return self
         return replace(self, workloads={name: replace(length, steps=steps) for name, length in self.workloads.items()})
@@ -408,12 +410,12 @@ class Study:
 
     def _require_numbers(self) -> None:
         """Raise Misfit for a number that is too small."""
-        stopping = self.stopping
+        stopping, first = self.stopping, min(self.stopping.halvings, default=0)
         least = {
             "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
             "stopping.precision": (stopping.precision or 0.0, 0), "stopping.margin": (stopping.margin, 0),
             "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (self.ranks, 1), "nodes": (self.nodes, 1),
-            "options.scale": (self.options.scale, 1),
+            "options.scale": (self.options.scale, 1), "stopping.halvings": (first, 1 if self.is_race else 0),
         }  # fmt: skip
         if self.full is not None:
             least["full.epochs"] = (self.full.epochs, 1)
@@ -480,7 +482,7 @@ def _require_target(until: str | None) -> None:
     try:
         parse_target(until)
     except TargetError as error:
-        raise codec.Misfit(UnusableText("full.until", until, _problem(error))) from None
+        raise codec.Misfit(UnusableText("full.until", until, message_of(error))) from None
 
 
 def _require_metrics(command: UserCommand) -> None:
@@ -491,10 +493,6 @@ def _require_metrics(command: UserCommand) -> None:
             try:
                 read(text)
             except MetricError as error:
-                raise codec.Misfit(UnusableText(f"user_command.{name}", text, _problem(error))) from None
+                raise codec.Misfit(UnusableText(f"user_command.{name}", text, message_of(error))) from None
     if command.metric is not None and command.optimizer_steps is not None:
         raise codec.Misfit(StepsBesideMetric())
-
-
-def _problem(error: MetricError | TargetError) -> Message:
-    return error.message if isinstance(error, MessageError) else str(error)

@@ -29,7 +29,7 @@ from envkit.common.suggestion import nearest
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
 # Options whose value is a number of seconds.
-DURATIONS = ("budget", "timeout", "prove", "watch", "time_limit", "start_within")
+DURATIONS = ("budget", "timeout", "watch", "time_limit", "start_within")
 
 
 def duration(word: str) -> float:

@@ -121,6 +121,8 @@ REASONS = {
     "--in-place": "makes no copy",
     "--optimizer-steps": "needs no pattern",
     "--phases": "shows no operators",
+    "--resume": "continues what the record says",
+    "--watch-only": "measures nothing",
     "--pid": "names a process that runs already",
     "--whole-command": "times the command from start to end",
     "--workers 0": "starts no worker",

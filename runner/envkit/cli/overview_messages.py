@@ -11,7 +11,7 @@ PURPOSE = (
 )
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "start": {
-        "advise": "watch a training and name the profiles worth trying",
+        "advise": "watch a training, and measure which profile makes it fastest",
         "bench": "measure the speedup of profiles over the baseline",
         "exec": "run a command under a profile and verify the settings",
     },

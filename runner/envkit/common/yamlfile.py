@@ -71,20 +71,26 @@ def content(path: Path) -> bytes:
 
 
 def read(path: Path, kind: str = "a profile", is_shipped: bool = False) -> YamlFile:
-    """Parse ``path``, which is to be ``kind``.
+    """Read and parse ``path``, which is to be ``kind``. Raises InputError as ``content`` and ``parse`` do."""
+    return parse(path, content(path), kind, is_shipped)
+
+
+def parse(path: Path, encoded: bytes, kind: str = "a profile", is_shipped: bool = False) -> YamlFile:
+    """Parse what is in the file ``path``, which is to be ``kind``.
 
     Libyaml reads a file that the kit ships (``is_shipped``), where PyYAML has it: 8 times as fast, but its words for an
     error are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML, or too
-    large (``yaml_limits``).
+    large (``yaml_limits``; nobody else has written what the kit ships).
     """
     parser: type[Loader] = yaml.CSafeLoader if is_shipped and yaml.__with_libyaml__ else yaml.SafeLoader
     try:
-        text = content(path).decode("utf-8")
+        text = encoded.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(NotUtf8(str(path), error.start, f"0x{error.object[error.start]:02x}")) from None
     loader = None
     try:
-        yaml_limits.require(path, text)
+        if not is_shipped:
+            yaml_limits.require(path, text)
         loader = parser(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envkit.common import codec, yamlfile
 from envkit.profiles import places
+from envkit.worker.libraries import LIBRARIES
 from envkit.worker.performance_variables import LISTS, is_performance_variable, settings
 
 
@@ -25,6 +26,16 @@ class Environment:
     ranks: int = 1  # where there are several, this is the environment of each
     gpus: int = 0  # how many it needs; a container must be given the machine's then
 
+    @property
+    def may_change_results(self) -> bool:
+        """Return whether it may change numerics."""
+        return self.numerics != "same"
+
+    @property
+    def is_supported(self) -> bool:
+        """Return whether it leaves numerics alone and overrides no vendor's check."""
+        return not self.may_change_results and not overrides_vendor(self.preload)
+
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "prefix": list(self.prefix)}
 
@@ -32,6 +43,11 @@ class Environment:
     def from_json(document: Mapping[str, object]) -> Environment:
         """Parse a document. Raise KeyError or ValueError if it is invalid."""
         return codec.parse(document, Environment)
+
+
+def overrides_vendor(preload: Iterable[str]) -> bool:
+    """Return whether one of the libraries that are preloaded overrides a vendor's check."""
+    return any(name in LIBRARIES and LIBRARIES[name].overrides_vendor for name in preload)
 
 
 def capabilities(prefix: Sequence[str]) -> list[str]:

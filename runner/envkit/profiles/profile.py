@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
@@ -212,17 +213,22 @@ def _announce_untrusted(name: str) -> None:
         _announce(path, PassedOver(str(path)))
 
 
-def _read(path: Path) -> yamlfile.YamlFile:
-    return yamlfile.read(path, is_shipped=path.parent == PROFILE_FOLDER)
+# A command reads the same profile several times, and others that extend it. Nobody changes what it has parsed.
+@lru_cache(maxsize=256)
+def _valid(path: Path, content: bytes) -> YamlFile:
+    """Return the profile's file, which says what the schema and ``_check`` ask of it."""
+    file = yamlfile.parse(path, content, is_shipped=path.parent == PROFILE_FOLDER)
+    schema.validate(file, SCHEMA)
+    _check(file)
+    return file
 
 
 def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
-    file = _read(path)
+    content = yamlfile.content(path)
     place = next((place for place in where if place.folder == path.parent), None)
     if place is None or place.kind == "user":  # of the others ``places`` has asked, or they are the kit's
         ownership.require_own(path)
-    schema.validate(file, SCHEMA)
-    _check(file)
+    file = _valid(path, content)
     data = file.data
     parent: Profile | None = None
     if data.get("extends") is not None:

@@ -48,6 +48,8 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
     ``folder`` is where the record is.
     """
     study, unfinished = result.study, result.course.unfinished
+    if study.is_race:
+        return _of_race(result, folder)
     if study.view is View.WORKLOADS:
         advised = _on_several_workloads(result)
     elif study.view is View.IMAGES:
@@ -73,6 +75,14 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
         Row(label if label != before else "", message, whole=hasattr(message, "command"))
         for message, label, before in zip(advised, labels[1:], labels, strict=False)
     ]
+
+
+def _of_race(result: Result, folder: str) -> list[Row]:
+    """Return the command that goes on with a race, and then confirms its winner."""
+    command = f"envkit advise --resume {shlex.quote(folder)}"
+    is_over = result.ended not in CUT_SHORT
+    going_on = messages.RunFor(messages.CONFIRM, command) if is_over else messages.Resume(command)
+    return [Row("Next", going_on, whole=True)] if any(racer.speed for racer in result.race) or not is_over else []
 
 
 def _label(message: Message) -> str:
@@ -157,6 +167,7 @@ def _per_profile(result: Result) -> list[Message]:
         else False
     )
     is_local = not study.distributed and {arm.engine for arm in study.arms} == {"local"}
+    is_local = is_local and result.command[1:2] != ["advise"]  # which this run confirms
     if unknown and is_local:
         advised.append(messages.RunFor(messages.TRY_ADVISE, _advise(study.user_command)))
     return advised
@@ -168,7 +179,7 @@ def _supported(ranked: Sequence[Comparison], environments: Mapping[str, Environm
     None if no arm is faster still.
     """
     worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
-    first = next((faster for faster in worth if judgement.is_supported(environments[faster.arm])), None)
+    first = next((faster for faster in worth if environments[faster.arm].is_supported), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
         return None
     return first.arm, worth[0].speedup.ratio
@@ -324,7 +335,7 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
         return _longer(speedup, scale, rule.margin, study.sharing, block_s, by_blocks)
     if comparison.verdict != Verdict.FASTER:
         return None
-    is_supported = judgement.is_supported(result.environments[arm.name])
+    is_supported = result.environments[arm.name].is_supported
     return _use(arm.profile, study.parts_of(arm), commands.of_arm(result, arm), is_supported)
 
 

@@ -9,7 +9,6 @@ from envkit.advice import expected, reasons
 from envkit.advice.expected import Expected
 from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import Symptoms
-from envkit.analysis.result import Result
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
@@ -17,13 +16,12 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
-from envkit.report import cautions, verdict
+from envkit.report import cautions
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
-from envkit.report.messages.advice import PROVE, RunFor
+from envkit.report.messages.advice import RACE, RunFor
 from envkit.report.messages.certainty import KEPT, NOT_PASSED_ON, Variables
 from envkit.report.parts import Part, Row, Rows, Table, together
-from envkit.stats.verdict import Verdict
 
 # Below this share of the usable CPUs, a training waits for something.
 BUSY = 0.6
@@ -43,7 +41,7 @@ class Advice:
     findings: Sequence[Finding]  # what else is wrong
     usable_cpus: int
     machine: str  # what it is called in a report
-    proving: str | None  # the command that measures the first of them, or None where none can
+    racing: str | None  # the command that has profiles race, where this one did not; None where none can, or it did
     callers_threads: tuple[str, int] | None = None  # a variable that is not passed on, and how many threads it asks for
     passed_on: Sequence[str] = ()  # the caller's variables that it may need to run
     removed: Sequence[str] = ()  # those that it did not get, as they could change the outcome
@@ -148,13 +146,15 @@ def table(advice: Advice) -> Table:
 def closing(advice: Advice) -> list[Row]:
     """Return where the ranges come from, what was left out, and what to do next."""
     fitted = expected.fitted()
-    ranges = messages.Ranges if fitted.machine == advice.machine else messages.RangesOfOther
+    ranges = messages.Ranges if advice.machine in fitted.machines else messages.RangesOfOther
     lines = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
     if advice.unmeasured:
         lines.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
     lines += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
-    if advice.best is not None and advice.proving is not None:
-        lines.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
+    if advice.racing is not None:
+        from_outside = advice.symptoms.steps is None
+        going_on = messages.NoRaceFromOutside(advice.racing) if from_outside else RunFor(RACE, advice.racing)
+        lines.append(Row("next", going_on, whole=True))
     return lines
 
 
@@ -167,24 +167,6 @@ def parts(advice: Advice) -> list[Part]:
 def machine(inspection: Inspection) -> str:
     """Return what decides whether ranges that were fitted elsewhere hold here: processors and usable CPUs."""
     return f"{inspection['fingerprint']['cpu_model']}, {inspection['facts']['usable_cpus']} usable CPUs"
-
-
-def proof(best: Expected, result: Result) -> Message:
-    """Return how the speedup that was measured compares with what was expected."""
-    one = next((comparison for comparison in result.comparisons if comparison.arm == best.profile), None)
-    was_expected = messages.Range(best.gain, best.low, best.high)
-    if one is None or one.speedup is None:
-        return messages.Unproved(best.profile, was_expected)
-    speedup = one.speedup
-    measured = messages.Range(speedup.ratio, speedup.low, speedup.high)
-    if (load := verdict.beside(one.load)) is not None:
-        return messages.Unproved(best.profile, was_expected, measured, load)
-    if speedup.verdict != Verdict.FASTER:
-        return messages.Unproved(best.profile, was_expected, measured)
-    if best.low <= speedup.ratio <= best.high:
-        return messages.Proved(best.profile, was_expected, measured)
-    kind = messages.MoreThanExpected if speedup.ratio > best.high else messages.LessThanExpected
-    return kind(best.profile, was_expected, measured)
 
 
 def _watched(advice: Advice) -> Message:

@@ -13,7 +13,7 @@ from envkit.bench.arms import View
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.messages import Message
-from envkit.profiles.environment import Environment
+from envkit.profiles.environment import Environment, overrides_vendor
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import judgement
@@ -41,9 +41,9 @@ def of(
     if judgement.losses_differ(comparison):
         assert comparison.losses is not None, "they were compared"
         cautions += [messages.LossesDiffer(finite(comparison.losses.largest_difference))] if in_table else []
-    elif judgement.may_change_results(environment):
+    elif environment.may_change_results:
         cautions.append(messages.MayChangeResults())
-    if judgement.overrides_vendor(environment.preload):
+    if overrides_vendor(environment.preload):
         cautions.append(messages.VendorCheckOverridden())
     ratio = memory_ratio(*peaks) if peaks is not None else None
     return [*cautions, *([messages.CostsMemory(ratio)] if ratio is not None else [])]
@@ -52,7 +52,7 @@ def of(
 def of_profile(chosen: Profile) -> list[Message]:
     """Return the cautions on using a profile that was not measured yet."""
     cautions: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
-    return [*cautions, *([messages.VendorCheckOverridden()] if judgement.overrides_vendor(chosen.preload) else [])]
+    return [*cautions, *([messages.VendorCheckOverridden()] if overrides_vendor(chosen.preload) else [])]
 
 
 def finite(number: float) -> float | None:
@@ -157,13 +157,12 @@ def _drift(comparison: Comparison) -> list[Message]:
 
 
 def _overstated(comparisons: Sequence[Comparison]) -> list[Message]:
-    """Return the caution that the largest gain is close to the noise: runs find such gains where noise adds."""
-    faster = [
-        (comparison.speedup, comparison.arm)
-        for comparison in comparisons
-        if comparison.verdict == Verdict.FASTER and comparison.speedup is not None
-    ]
-    speedup, arm = max(faster, key=lambda pair: pair[0].ratio, default=(None, ""))
-    if speedup is None or not speedup.may_be_overstated:
+    """Return the caution that the largest gain is close to the noise: runs find such gains where noise adds.
+
+    An arm that was dropped is never the largest, however fast it was at its look.
+    """
+    faster = (comparison for comparison in comparisons if comparison.verdict == Verdict.FASTER)
+    largest = max(faster, key=ranking.place, default=None)
+    if largest is None or largest.speedup is None or not largest.speedup.may_be_overstated:
         return []
-    return [messages.MayBeOverstated(speedup.low, arm if len(comparisons) > 1 else None)]
+    return [messages.MayBeOverstated(largest.speedup.low, largest.arm if len(comparisons) > 1 else None)]

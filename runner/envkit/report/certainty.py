@@ -36,7 +36,7 @@ def rows(result: Result) -> list[Row]:
     if blocks:
         several = len(comparisons) if len(comparisons) > 1 else None
         rows += [Row("blocks", _blocks(result.ended, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
-        if any(comparison.spans_blocks for comparison in comparisons):
+        if any(comparison.spans_blocks and not comparison.dropped for comparison in comparisons):
             rows.append(Row("", messages.SpansBlocks(blocks_past_extremes(study.sharing))))
         rows += _total_times(comparisons)
     if blocks and study.view is not View.WORKLOADS and not study.distributed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Iterable
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
@@ -18,23 +17,7 @@ from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.stats import power
 from envkit.stats.verdict import Verdict
-from envkit.worker.libraries import LIBRARIES
 from envkit.worker.messages import MemoryRanOut
-
-
-def may_change_results(environment: Environment) -> bool:
-    """Return whether an environment may change numerics."""
-    return environment.numerics != "same"
-
-
-def is_supported(environment: Environment) -> bool:
-    """Return whether an environment leaves numerics alone and overrides no vendor's check."""
-    return not may_change_results(environment) and not overrides_vendor(environment.preload)
-
-
-def overrides_vendor(preload: Iterable[str]) -> bool:
-    """Return whether one of the libraries that are preloaded overrides a vendor's check."""
-    return any(name in LIBRARIES and LIBRARIES[name].overrides_vendor for name in preload)
 
 
 def was_killed(failure: Failure) -> bool:
@@ -62,7 +45,7 @@ def losses_wrongly_differ(comparison: Comparison, environment: Environment) -> b
     An environment that may change results must still have numbers for losses.
     """
     losses = comparison.losses
-    may_differ = may_change_results(environment)
+    may_differ = environment.may_change_results
     return losses is not None and not losses.agree and not (may_differ and math.isfinite(losses.largest_difference))
 
 

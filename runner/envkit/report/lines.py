@@ -50,6 +50,8 @@ def rows(result: Result) -> list[Row]:
         hit = [one for one in comparisons if one.speedup and {one.arm, references[one.arm]} & disturbed]
         size = None if is_said else ONE_OF_EACH
         noisy = noise(result.interference, blocks, comparisons, hit, result.reference_kernel_range_s, size)
+    if study.is_race:
+        return []
     if view is View.LOADERS:
         return [Row("Noise", message) for message in noisy[:1]] + grid.rows_on_fastest(result)
     measured = {one.arm: one for one in result.measured}

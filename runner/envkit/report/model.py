@@ -58,6 +58,8 @@ def report_of(
         ends, cells = epoch_ends.cells(result), grid.cells(result)
         drawing = _drawing(result, "epoch-ends" if ends else "grid") if page else None
         figures = [drawing, *_grid(cells, plotted=full and not wide), *_epoch_ends(ends)]
+    elif study.is_race:
+        figures = [tables.race(result.race)]
     elif result.not_in_effect:
         figures = [tables.not_in_effect(result)]
     else:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from envkit.analysis import ranking
+from envkit.analysis.race import Racer
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench import quality
 from envkit.bench.arms import Arm, View
@@ -246,6 +247,26 @@ def not_in_effect(result: Result) -> Table:
     ]
     header = [*(["profile"] if several else []), "setting", "expected", "observed"]
     return Table(header, rows, weights=["bad"] * len(rows))
+
+
+def race(racers: Sequence[Racer]) -> Table:
+    """Return the table of a race: speeds over the winner's, without intervals, and when each profile left."""
+    rows, weights = [], []
+    for racer in racers:
+        speed = "-" if racer.speed is None else f"{racer.speed:.2f}"
+        rows.append([racer.arm, speed, str(racer.blocks), _left(racer)])
+        weights.append("plain" if racer.left_after is None else "soft")
+    note = messages.RaceSpeeds(racers[0].arm) if racers[0].speed is not None else None
+    return Table(headings.RACE, rows, (1, 2), weights, note)
+
+
+def _left(racer: Racer) -> str:
+    """Return why or when an arm left a race."""
+    if racer.failed:
+        return headings.RACER_FAILED
+    if racer.not_in_effect:
+        return headings.RACER_NOT_IN_EFFECT
+    return headings.TO_THE_END if racer.left_after is None else text(messages.LeftAfter(racer.left_after))
 
 
 def key(check: Check) -> str:

@@ -106,15 +106,16 @@ def item(
 
     What is ``whole``, or has the label of a command, is one line, however long: a broken line could not be pasted.
     """
-    words = Text(text(message) if isinstance(message, Message) else harmless(message), style)
+    words = Text(harmless(text(message) if isinstance(message, Message) else message), style)
     if whole or label in PASTED:
         out.print(Text(f"{label:<{width}}").append_text(words), soft_wrap=True)
         return
-    grid = rich_table.Table.grid()
-    grid.add_column(width=width)
-    grid.add_column(overflow="fold")
-    grid.add_row(label, words)
-    out.print(grid)
+    # rich's own grid of two columns takes several times as long, and reports have dozens of these
+    beside = out.render_str(label)
+    for line in words.wrap(out, max(out.width - width, 1), overflow="fold"):
+        beside.truncate(width, overflow="ellipsis", pad=True)
+        out.print(beside.append_text(line), soft_wrap=True)
+        beside = Text()
 
 
 def _table(table: Table, out: Console) -> None:

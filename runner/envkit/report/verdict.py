@@ -27,7 +27,7 @@ GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
     messages.FasterLossesDiffer, messages.SomeFasterLossesDiffer, messages.Slower, messages.NotInEffect,
     messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
-    messages.NothingMeasured, messages.NoResults,
+    messages.NothingMeasured, messages.NoResults, messages.RaceUnfinished,
 )  # fmt: skip
 FOUND: dict[Verdict, type[messages.Found]] = {
     Verdict.FASTER: messages.Faster,
@@ -46,6 +46,8 @@ def headline(result: Result) -> Row:
     study = result.study
     if study.view is View.LOADERS:
         verdict = _of_loader(result)
+    elif study.is_race:
+        verdict = _of_race(result)
     elif not result.comparisons:
         verdict = _of_reference(result)
     elif study.at_once:
@@ -162,7 +164,7 @@ def _of_many(result: Result) -> Message:
     chosen = worth or faster or others
     if not chosen:
         return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)))
-    supported = next((one for one in chosen if judgement.is_supported(result.environments[one.arm])), chosen[0])
+    supported = next((one for one in chosen if result.environments[one.arm].is_supported), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
@@ -257,6 +259,18 @@ def _without_result(result: Result, subject: str) -> Message | None:
     if result.ended in CUT_SHORT:
         return messages.Unfinished(subject, result.complete_blocks)
     return None
+
+
+def _of_race(result: Result) -> Message:
+    """Return which arm of a race was the fastest."""
+    leader, blocks = result.race[0], result.complete_blocks
+    if leader.not_in_effect:
+        return messages.NotInEffect(leader.arm)
+    if leader.speed is None:
+        return _without_result(result, leader.arm) or messages.Unfinished(leader.arm, blocks)
+    if result.ended in CUT_SHORT:
+        return messages.RaceUnfinished(leader.arm, blocks)
+    return messages.RaceWon(leader.arm, len(result.race))
 
 
 def _of_loader(result: Result) -> Message:

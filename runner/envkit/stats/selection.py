@@ -1,5 +1,8 @@
 """Which of several arms may be the fastest: the set that can't be told from it, and arms that leave a run early.
 
+A race chooses one arm and claims nothing: after prespecified blocks the slower half leaves (sequential halving). Later
+samples, which did not choose the winner, tell its gain. docs/results/race.md has simulated races.
+
 Each arm is compared with the leader, block by block, by the intervals of ``sequential.py``. The comparisons of the
 truly fastest arm with all others share the error rate, over all looks. An arm that is slower than the leader at a look
 is dropped, and its time goes to the others. So the fastest arm is dropped, or missing in the set at the end, in at most
@@ -19,6 +22,7 @@ One-sided comparisons at twice the rate make the leader's half-width 9.5% instea
 lost one of two equal arms in 5.7% of 2,500 runs.
 
 References:
+  Z. Karnin, T. Koren, O. Somekh: Almost optimal exploration in multi-armed bandits. ICML (2013) (sequential halving).
   J. C. Hsu: Simultaneous confidence intervals for all distances from the "best". Annals of Statistics 9 (1981).
   J. C. Hsu: Constrained simultaneous confidence intervals for multiple comparisons with the best. Annals of Statistics
   12 (1984).
@@ -31,10 +35,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from envkit.stats.interval import Speedup, middle_of
 from envkit.stats.sequential import PRECISION, Design
 from envkit.stats.verdict import Verdict
+
+# A run may stop where no arm can be faster than the leader by more than this share of the leader's gain, as logarithms.
+OF_LEADER = 0.25
 
 
 def with_best(fixed: Design, arms: int) -> Design:
@@ -52,6 +60,37 @@ def is_slower(speedup: Speedup | None) -> bool:
     return speedup is not None and speedup.verdict is Verdict.SLOWER
 
 
-def is_close(speedup: Speedup | None, precision: float | None) -> bool:
-    """Return whether an arm is at most ``precision`` faster than the leader, as a share; None takes PRECISION."""
-    return speedup is not None and speedup.high <= 1 + (PRECISION if precision is None else precision)
+def is_faster(speedup: Speedup | None) -> bool:
+    """Return whether an interval shows that an arm is faster than what it is compared with."""
+    return speedup is not None and speedup.verdict is Verdict.FASTER
+
+
+def is_close(speedup: Speedup | None, of_leader: Speedup | None, precision: float | None) -> bool:
+    """Return whether an arm can be hardly faster than the leader: by at most ``precision``, as a share.
+
+    ``speedup`` is the arm's beside the leader, ``of_leader`` the leader's beside the reference. None takes the larger
+    of PRECISION and OF_LEADER of the leader's gain.
+    """
+    if speedup is None or of_leader is None:
+        return False
+    of_gain = of_leader.ratio**OF_LEADER - 1
+    return speedup.high <= 1 + (max(PRECISION, of_gain) if precision is None else precision)
+
+
+def standings(ratios: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return how much faster each arm is than the mean of all, as a logarithm, the fastest first.
+
+    ``ratios`` are each arm's log ratios beside one reference, in the same blocks. The reference cancels out.
+    """
+    means = [fmean(of_block) for of_block in zip(*ratios.values(), strict=True)]
+    middles = {
+        arm: middle_of([ratio - mean for ratio, mean in zip(of_arm, means, strict=True)])
+        for arm, of_arm in ratios.items()
+    }
+    return dict(sorted(middles.items(), key=lambda item: -item[1]))
+
+
+def slower_half(ratios: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return the slower half of the arms, by ``standings``; of an odd number the arm in the middle is not in it."""
+    ranked = list(standings(ratios))
+    return ranked[len(ranked) - len(ranked) // 2 :]

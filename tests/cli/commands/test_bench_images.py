@@ -198,7 +198,9 @@ def test_what_differs_between_images_is_in_the_report(bench_images, different, c
     assert cli("report", run_folder).stdout == short
 
 
-def test_what_differs_between_images_is_on_the_page_and_in_markdown(bench_images, different, cli, run_folder, tmp_path):
+def test_what_differs_between_images_is_on_the_page_and_in_markdown(
+    bench_images, different, cli, run_folder, tmp_path, undrawn
+):
     bench_images()
     assert cli("report", run_folder, "--html", tmp_path / "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()

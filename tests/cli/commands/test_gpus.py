@@ -138,7 +138,7 @@ LOG = {
 }  # fmt: skip
 
 
-def test_the_report_tells_of_the_gpus_state(bench, cli, simulation, instant, machine, run_folder):
+def test_the_report_tells_of_the_gpus_state(bench, cli, simulation, instant, machine, run_folder, undrawn):
     machine()
     simulation.worker("mine", seconds=times(0.5), gpu=GPU)
     bench("mine", *ON_GPU, "--blocks", 3)

@@ -124,7 +124,7 @@ def advised(cli, instant, simulation, tmp_path):
         simulation.worker(
             "baseline", seconds=times(1.0), full_steps=10, observed=sample["observed"], evidence=sample["evidence"]
         )
-        arguments = ("advise", "--python", simulation.python, *options)
+        arguments = ("advise", "--watch-only", "--python", simulation.python, *options)
         (tmp_path / "train.py").touch()
         own = ("--", "python", "train.py")
         said, document = (cli(*arguments, *more, *own, cwd=tmp_path) for more in ((), ("--json",)))

@@ -44,7 +44,7 @@ def beside(simulation, monkeypatch):
     return plant
 
 
-def test_the_first_words_say_under_which_load_it_holds(bench, beside, instant, cli, run_folder):
+def test_the_first_words_say_under_which_load_it_holds(bench, beside, instant, cli, run_folder, undrawn):
     beside("mine")
     result = bench("mine")
     shown = words(result.stdout)

@@ -32,7 +32,7 @@ def test_what_it_takes_to_begin_an_epoch_is_told_apart_from_the_batches_in_it(lo
     assert (run_folder / "grid.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_one_option_is_enough_and_json_has_every_cell(loader_grid, simulation):
+def test_one_option_is_enough_and_json_has_every_cell(loader_grid, simulation, undrawn):
     options = ("--persistent-workers", "no", "--batches", "16,32", "--blocks", 1)
     document = json.loads(loader_grid(*options, "--json").stdout)
     assert measured(simulation) == [f"loader-w2-b{batch}-p2-{start}" for batch in (16, 32)
@@ -42,7 +42,7 @@ def test_one_option_is_enough_and_json_has_every_cell(loader_grid, simulation):
     assert len(document["cells"]) == 6
 
 
-def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
+def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation, undrawn):
     simulation.worker("baseline warming", seconds=[1.0], begin_s=5.0)  # of 12 steps some are 60 times as slow
     assert loader_grid("--start-method", "spawn", "--batches", "40", "--blocks", 1).returncode == 0
     for start in simulation.starts():

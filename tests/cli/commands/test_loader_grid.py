@@ -36,7 +36,7 @@ def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, 
     assert (run_folder / "grid.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_usual_grid(loader_grid, simulation, run_folder):
+def test_the_usual_grid(loader_grid, simulation, run_folder, undrawn):
     result = loader_grid()
     assert (result.returncode, "workload loader, 16 settings" in words(result.stdout)) == (0, True)
     names = {f"loader-w{workers}-b{batch}{'-p2' if workers else ''}"
@@ -45,23 +45,23 @@ def test_the_usual_grid(loader_grid, simulation, run_folder):
     assert len(simulation.starts()) == 3 * len(names)
 
 
-def test_prefetch_is_of_workers_only(loader_grid, simulation):
+def test_prefetch_is_of_workers_only(loader_grid, simulation, undrawn):
     assert loader_grid("--workers", "0,2", "--batches", "16", "--prefetch", "2,8", "--blocks", 1).returncode == 0
     assert measured(simulation) == ["loader-w0-b16", "loader-w2-b16-p2", "loader-w2-b16-p8"]
 
 
-def test_pinned_memory_is_measured_too_where_there_is_an_accelerator(loader_grid, simulation):
+def test_pinned_memory_is_measured_too_where_there_is_an_accelerator(loader_grid, simulation, undrawn):
     assert loader_grid("--workers", "1", "--batches", "16", "--pin-memory", "--blocks", 1).returncode == 0
     assert measured(simulation) == ["loader-w1-b16-p2", "loader-w1-b16-p2-pin"]
 
 
-def test_a_profile(loader_grid, simulation, write_profile, run_folder):
+def test_a_profile(loader_grid, simulation, write_profile, run_folder, undrawn):
     path = write_profile("mine", "env:\n  SIMULATED: mine\n")
     assert loader_grid(path, *SMALL).returncode == 0
     assert {start["name"] for start in simulation.starts()} == {"mine"}
 
 
-def test_json(loader_grid, run_folder):
+def test_json(loader_grid, run_folder, undrawn):
     document = json.loads(loader_grid(*SMALL, "--json").stdout)
     assert len(document["cells"]) == 4
     assert document["cells"][0]["batch"] == 16

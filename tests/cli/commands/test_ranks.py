@@ -80,7 +80,7 @@ def test_speedup_efficiency_and_communication(bench, workers):
     assert [one["arm"] for one in found["measured"]] == ["baseline", "mine", "1 process", "1 process on 1/2"]
 
 
-def test_the_report(bench, cli, workers, run_folder):
+def test_the_report(bench, cli, workers, run_folder, undrawn):
     result = bench("mine", "--nproc", 2, "--blocks", 8)
     text = words(result.stdout)
     assert "Scaling baseline on 2 ranks: 1.6" in text

@@ -375,7 +375,7 @@ def test_a_kept_value_is_nowhere(bench, cli, simulation, instant, run_folder, tm
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022])
-def test_what_a_run_leaves_is_for_its_user_alone(interrupted, bench, cli, simulation, tmp_path, mask):
+def test_what_a_run_leaves_is_for_its_user_alone(interrupted, bench, cli, simulation, tmp_path, mask, undrawn):
     simulation.worker("mine", seconds=times(0.5))
     before = os.umask(mask)
     try:

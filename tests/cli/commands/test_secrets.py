@@ -108,8 +108,10 @@ def advise(walk):
                            evidence={**seen["evidence"], "gpu": {}})  # fmt: skip
     (walk.folder / "train.py").touch()
     training = ("--", "python", "train.py")
-    walk("advise", *walk.python, *KEEP, *training)
-    walk("advise", *walk.python, *KEEP, "--json", *training)
+    walk("advise", "--watch-only", *walk.python, *KEEP, *training)
+    walk("advise", "--watch-only", *walk.python, *KEEP, "--json", *training)
+    walk("advise", *walk.python, *KEEP, *walk.output(), *training, status=1)  # no setting is in effect there
+    walk("advise", *walk.python, *KEEP, "--json", *walk.output(), *training, status=1)
     walk.simulation.worker("baseline", does="exit", status=3)
     walk("advise", *walk.python, *KEEP, *training, status=2)
 

@@ -44,7 +44,7 @@ INTERRUPTED = 9
 
 
 @pytest.fixture
-def interrupted(cli, tmp_path, monkeypatch, write_profile):
+def interrupted(cli, tmp_path, monkeypatch, write_profile, undrawn):
     """Interrupt a study of this name at its ninth start; return what measures it, and its command line."""
 
     def run(name):

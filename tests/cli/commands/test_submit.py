@@ -242,7 +242,7 @@ def test_its_report_is_that_of_all_nodes(cli, refused, submission):
     assert said.startswith(f"envkit: --details: {submission} has 2 runs; give the folder of one, as {submission}/node")
 
 
-def test_the_report_of_one_run_is_that_runs(cli, submission, tmp_path):
+def test_the_report_of_one_run_is_that_runs(cli, submission, tmp_path, undrawn):
     shutil.rmtree(submission / "node2")
     assert cli("report", submission).stdout == cli("report", submission / "node1").stdout
     assert cli("report", submission, "--html", tmp_path / "page.html").returncode == 0

@@ -232,7 +232,7 @@ def test_the_report_of_a_whole_command(own, monkeypatch):
     assert " ms per run" in result.stderr
 
 
-def test_other_reports_of_it(own, cli, run_folder, tmp_path):
+def test_other_reports_of_it(own, cli, run_folder, tmp_path, undrawn):
     own(*METRIC)
     details = words(cli("report", run_folder, "--details").stdout)
     assert f"command python train.py --epochs 1, in {tmp_path}" in details

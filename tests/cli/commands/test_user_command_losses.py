@@ -101,7 +101,7 @@ def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulati
     assert "(b)" in text
 
 
-def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, events):
+def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, events, undrawn):
     losses(SEEDED, scaled(1.003, SEEDED))
     result = own(*TIMES, *LOSS, "--json")
     (comparison,) = json.loads(result.stdout)["comparisons"]

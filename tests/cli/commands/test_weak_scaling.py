@@ -7,7 +7,6 @@ import json
 import pytest
 from envkit.bench.study import Study
 from envkit.engines import step
-from envkit.report import pictures
 
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
@@ -71,8 +70,7 @@ def test_efficiency_is_items_per_second_of_each_rank_over_those_of_one_process(b
     assert (verdict["verdict"], verdict["losses"]["agree"]) == ("faster", True)
 
 
-def test_the_report(bench, cli, workers, run_folder, monkeypatch):
-    monkeypatch.setattr(pictures, "svg", lambda *_: "")  # which takes long to draw
+def test_the_report(bench, cli, workers, run_folder, undrawn):
     text = words(bench("mine", *WEAK, "--blocks", 8).stdout)
     assert "Scaling baseline on 2 ranks, 2 times the batch: 1.6" in text
     assert "x the images/s of 1 baseline process on 1/2 of the CPUs (95% CI " in text

@@ -10,6 +10,8 @@ from typing import Any
 from tests import records
 from tests.records import BEGUN
 
+# Records that were made before, by what they are made of: hundreds of tests want the same twenty nodes.
+MADE: dict[str, str] = {}
 STEP_S = 0.025
 REFERENCE_KERNEL_S = 0.1
 
@@ -54,7 +56,14 @@ def node_events(
 
 def node(place: Path, name: str, slower: float = 0.0, **options: Any) -> Path:
     """Write a node's record; returns its folder."""
-    return records.write(place / name, node_events(name, slower, **options))
+    made_of = repr((name, slower, options, Path.cwd()))
+    folder = place / name
+    if made_of not in MADE:
+        records.write(folder, node_events(name, slower, **options))
+        MADE[made_of] = (folder / records.FILE_NAME).read_text()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / records.FILE_NAME).write_text(MADE[made_of])
+    return folder
 
 
 def fleet(place: Path, count: int = 12, slower: Mapping[str, float] | None = None, **options: Any) -> Path:

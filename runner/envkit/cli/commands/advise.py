@@ -1,47 +1,44 @@
-"""``envkit advise -- COMMAND``: watch a training for some seconds, and say which profiles are worth trying, and why."""
+"""``envkit advise -- COMMAND``: watch a training for some seconds, have the best profiles race, confirm the winner."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.text import Text
 
 from envkit import engines
 from envkit.advice import expected, reasons
+from envkit.advice.candidates import candidates
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
-from envkit.analysis.result import Result, conclude
-from envkit.bench import early_checks, private_values, room
+from envkit.bench import early_checks, private_values, race, room, writes
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import prepare
 from envkit.bench.room import TooShort
-from envkit.bench.run import read
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.cli import engine_options, measuring
-from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, words
+from envkit.cli import engine_options, measuring, racing
+from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, refuse_others, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
-from envkit.cli.measuring import Invocation
-from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
+from envkit.cli.racing import Racing
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.cli.workload_messages import NotWatched
 from envkit.common import codec
 from envkit.common.errors import MEASURED, InputError
-from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
 from envkit.engines.inspect_image import inspect
@@ -51,7 +48,7 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
-from envkit.report import advised, model, terminal
+from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
@@ -59,68 +56,67 @@ from envkit.worker.libraries import LIBRARIES, is_alone
 from envkit.worker.request import RunCommand, UserCommand
 from envkit.worker.user_command import second_openmp
 
-# How long steps are watched, and the longest wait for enough of them, in seconds.
-WATCH_S, WATCH_LIMIT_S = 10.0, 45.0
-# How long a sample of a proof times steps, at least, in seconds and in steps.
-SAMPLE_S, FEWEST_STEPS = 3.0, 6
-PROOF = "4m"
-# What a proof has in common with the watching, and what means nothing to a process that runs already.
+# How long steps are watched, and the longest wait for enough of them, in seconds: some trainings start for a minute.
+WATCH_S, WATCH_LIMIT_S = 10.0, 75.0
+# What a race has in common with the watching, and what means nothing to a process that runs already.
 SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env", "link", "in_place")
-NOT_WITH_PID = ("prove", *SAME)
+OF_RACE = ("budget", "output")
+NOT_WITH_PID = (*OF_RACE, "watch_only", "resume", *SAME)
+WITH_RESUME = ("command", "resume", "json", "quiet", "output")
 
 
 def add_arguments(parser: Parser) -> None:
     parser.usage = "envkit advise [options] -- COMMAND... | envkit advise --pid PID"
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*",
-                        help="after --: start this training, watch it for some seconds, and stop it")  # fmt: skip
+                        help="after --: watch this training for some seconds, then measure profiles by it")  # fmt: skip
     parser.add_argument("--pid", metavar="PID", type=int,
                         help="watch this running training from outside, and leave it running")  # fmt: skip
-    parser.add_argument("--prove", metavar="TIME", type=duration,
-                        help=f"then measure the first profile for this long, e.g. {PROOF}")  # fmt: skip
+    parser.add_argument("--budget", metavar="TIME", type=duration,
+                        help=f"how long all this takes, e.g. 10m (default: {racing.BUDGET_S / 60:g}m, or longer if the "
+                        "training starts slowly)")  # fmt: skip
+    parser.add_argument("--watch-only", action="store_true", help="stop after watching, and measure nothing")
+    parser.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted race in this folder")
     parser.add_argument("--keep-env", metavar="NAME", action="append", advanced=True,
                         help="pass this variable on although it can change the outcome")  # fmt: skip
     parser.add_argument("--output", metavar="DIR", type=Path,
-                        help="write the record of --prove to DIR (default: in ./results)")  # fmt: skip
+                        help="write the records to DIR (default: in ./results)")  # fmt: skip
     add_folder_options(parser)
     engine_options.add(parser, engine_options.OF_COMMAND, ADVISE["engine"])
     add_output_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.output is not None and arguments.prove is None:
-        raise InputError(OptionAlone("--output", "--prove"))
     if arguments.pid is not None:
         if arguments.user_command is not None or arguments.without_dashes:
             raise InputError(messages.EitherOr("advise", "--pid"))
         refuse(arguments, NOT_WITH_PID, "--pid")
-        return _show(_of_process(arguments.pid, arguments), arguments)
+        return _show(_of_process(arguments.pid, arguments), arguments.json)
+    if arguments.resume is not None:
+        refuse_others(arguments, WITH_RESUME, "--resume")
+        return racing.resume(arguments.resume, arguments)
     if arguments.without_dashes:
         raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))
     if not arguments.user_command:
         raise InputError(messages.NothingToAdviseOn())
+    if arguments.watch_only:
+        refuse(arguments, OF_RACE, "--watch-only")
     study = _study(arguments)
     if study.user_command is not None:
         early_checks.require_program(study.user_command, study.arms[0].engine == "local")
+    if arguments.budget is not None:
+        _require_room(study)
+    for folder in () if arguments.output is None else (arguments.output, arguments.output / racing.RACE):
+        early_checks.require_folder(folder)
     if not is_quiet(arguments):
         measuring.say_of_shared(study.user_command)
-    with machine_lock(), _naming_prove():
-        if arguments.prove is not None:
-            room.require(_proving(study, "any", FEWEST_STEPS).completed(""))
+    with machine_lock():
         engines.remove_leftovers()
-        advice, steps = _of_command(study, arguments)
-        _show(advice, arguments)
-        if arguments.prove is None or advice.best is None:
-            return MEASURED
-        return _prove(study, advice, steps, arguments)
-
-
-@contextlib.contextmanager
-def _naming_prove() -> Iterator[None]:
-    """Name --prove in the message about a budget that is too short."""
-    try:
-        yield
-    except TooShort as error:
-        raise TooShort(error.too_short.replace(option="--prove"), error.document) from None
+        watched = _of_command(study, arguments)
+        if arguments.watch_only or not watched.candidates:
+            return _show(watched.advice, arguments.json)
+        if not arguments.json:
+            _show(watched.advice, as_json=False)
+        return _race(study, watched, arguments)
 
 
 def _study(arguments: argparse.Namespace) -> Study:
@@ -128,7 +124,7 @@ def _study(arguments: argparse.Namespace) -> Study:
     argv = tuple(arguments.user_command)
     return Study(
         title="advise",
-        stopping=StoppingRule(budget_s=arguments.prove or 0.0),
+        stopping=StoppingRule(budget_s=arguments.budget or racing.BUDGET_S),
         workload=shortened(shlex.join(argv)),
         user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
         engine_options=engine_options.from_arguments(arguments),
@@ -136,36 +132,61 @@ def _study(arguments: argparse.Namespace) -> Study:
     ).with_arms([Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")])
 
 
-def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
-    """Return the advice, and how many steps a sample of a proof times."""
+@dataclass(frozen=True)
+class Watched:
+    """A training that was watched. Times are in seconds."""
+
+    advice: Advice
+    candidates: Sequence[str]  # the profiles to race, the best first
+    start_s: float  # of a process, before the first step that counts
+    seconds: float  # that the watching took
+    steps: int  # that were watched
+
+
+def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
+    """Watch the command, and return the advice and what can race."""
     prepared = prepare(study)
     inspection = prepared.job.context.seen[study.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
-    sample = _watch(prepared.job, argv, quiet=is_quiet(arguments))
-    symptoms = of_sample(codec.parse(sample, Measurement))
+    sample, seconds = _watch(prepared.job, argv, quiet=is_quiet(arguments))
+    measured = codec.parse(sample, Measurement)
+    symptoms = of_sample(measured)
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
     clash = _clashing(applying, sample["evidence"], inspection)
     applying, left_out = [name for name in applying if name not in clash], {**left_out, **clash}
-    assert symptoms.step_s is not None, "steps were watched"
-    steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
-    again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
-    proving = again if arguments.prove is None else None
     hidden = private_values.hidden(sample, prepared.job.context.kept, prepared.job.context.inherited)
     findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
     applying, left_out = _unless_few_threads(findings, applying, left_out)
     instead = instead if applying else []
-    advice = _advice(symptoms, applying, left_out, inspection, instead, findings, proving)
-    callers = _callers_threads(study, advice.usable_cpus)
-    return replace(
-        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.job.context.removed
-    ), steps
+    advice = _advice(symptoms, applying, left_out, inspection, instead, findings)
+    can_race = bool(applying) and advice.first_finding is None
+    applies = partial(_applies, inspection=inspection)
+    racers = candidates(advice.expected, instead, left_out, applies) if can_race else []
+    again = shlex.join(["envkit", "advise", *words(arguments, SAME), "--", *argv])
+    advice = replace(
+        advice,
+        racing=again if arguments.watch_only and racers else None,
+        callers_threads=_callers_threads(study, advice.usable_cpus),
+        passed_on=tuple(prepared.job.given),
+        removed=prepared.job.context.removed,
+    )
+    return Watched(advice, racers, _start_s(measured, seconds), seconds, len(measured.step_s))
 
 
-def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
-    """Return the sample of a user's command while it takes its steps. Raise InputError if it can't be watched."""
+def _start_s(measured: Measurement, seconds: float) -> float:
+    """Return how long a process takes before the first step that counts, where the whole worker took ``seconds``."""
+    operators = measured.observed.operators if measured.observed else None
+    return max(0.0, seconds - sum(measured.step_s) - (operators.seconds if operators else 0.0))
+
+
+def _watch(job: Job, argv: Sequence[str], quiet: bool) -> tuple[TrainingDocument, float]:
+    """Return the sample of a user's command while it takes its steps, and the worker's seconds.
+
+    Raise InputError if it can't be watched.
+    """
     (arm,), command = job.study.arms, job.study.user_command
     assert command is not None, "a command of the user's is watched"
     work = RunCommand(
@@ -175,11 +196,13 @@ def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
         progress.start("watching", shlex.join(argv), 0.0)
         outcome = job.context.engines[arm.target].run(job.launch(arm, work))
     sample, problem = parse_sample(outcome, (), job.study.options)
+    if sample is not None:
+        problem = writes.outside(job.study, sample)
     if problem is not None:
         failed, context = NotWatched(argv[0], job.explained(problem)), job.context
         raise InputError(private_values.of_message(failed, context.kept, context.inherited))
     assert sample is not None, "there is a sample or a problem"
-    return sample
+    return sample, outcome.seconds
 
 
 def _callers_threads(study: Study, usable: int) -> tuple[str, int] | None:
@@ -225,14 +248,18 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, object], inspection: 
 
 def _instead(left_out: Iterable[str], inspection: Inspection) -> list[str]:
     """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
-    profiles = []
-    for name in dict.fromkeys(profile.load(excluded).extends for excluded in left_out):
-        if name is None or name in expected.fitted().fits:
-            continue
-        with contextlib.suppress(InputError):
-            require(profile.load(name), inspection)
-            profiles.append(name)
-    return profiles
+    extended = dict.fromkeys(profile.load(excluded).extends for excluded in left_out)
+    fits = expected.fitted().fits
+    return [name for name in extended if name is not None and name not in fits and _applies(name, inspection)]
+
+
+def _applies(name: str, inspection: Inspection) -> bool:
+    """Return whether a profile would have an effect on a machine."""
+    try:
+        require(profile.load(name), inspection)
+    except InputError:
+        return False
+    return True
 
 
 def _advice(
@@ -242,12 +269,12 @@ def _advice(
     inspection: Inspection,
     instead: Iterable[str],
     findings: Sequence[Finding] = (),
-    proving: str | None = None,
+    racing_by: str | None = None,
 ) -> Advice:
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
-    gains = expected.expected(symptoms, applying)
+    gains = expected.expected(symptoms, applying, here=expected.of_machine(inspection))
     unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
-    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, proving)
+    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by)
 
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
@@ -261,7 +288,8 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     findings = _findings(inspection, {"cpu_use": observed.get("cpu_use")})
     applying, left_out = _unless_few_threads(findings, *_apply(inspection))
     instead = _instead(left_out, inspection) if applying else []
-    return _advice(of_process(observed), applying, left_out, inspection, instead, findings)
+    start_it = "envkit advise -- COMMAND" if applying else None
+    return _advice(of_process(observed), applying, left_out, inspection, instead, findings, start_it)
 
 
 def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Finding]:
@@ -277,10 +305,10 @@ def _unless_few_threads(
     return [], {**left_out, **dict.fromkeys(applying, messages.ThreadsFirst())}
 
 
-def _show(advice: Advice, arguments: argparse.Namespace) -> int:
-    if arguments.json:
-        if arguments.prove is None or advice.best is None:
-            print(json.dumps(advice.to_json()))
+def _show(advice: Advice, as_json: bool) -> int:
+    """Print the advice, and return the exit status."""
+    if as_json:
+        print(json.dumps(advice.to_json()))
         return MEASURED
     out = terminal.console()
     out.print(Text(text(advised.headline(advice)), "bold"))
@@ -289,41 +317,28 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _proving(study: Study, profile_name: str, steps: int) -> Study:
-    """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
+def _timed(study: Study, steps: int) -> Study:
+    """Return the study with samples of so many timed ``steps`` of the command."""
     assert study.user_command is not None, "it is watched"
-    timed = replace(study.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
-    arms = (study.arms[0], replace(study.arms[0], name=profile_name, profile=profile_name))
-    return replace(study, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
+    return replace(
+        study, user_command=replace(study.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
+    ).with_arms(study.arms)
 
 
-def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
-    """Measure the first advised profile beside the baseline, and print whether it gained as expected."""
-    best, step_s = advice.best, advice.symptoms.step_s
-    assert best is not None, "there is something to prove"
+def _require_room(study: Study) -> None:
+    """Raise TooShort where no machine could confirm a profile within the budget."""
+    arms = (study.reference, replace(study.reference, name="any", profile="any"))
+    room.require(_timed(study, race.FEWEST_STEPS).with_arms(arms).completed(""))
+
+
+def _race(study: Study, watched: Watched, arguments: argparse.Namespace) -> int:
+    """Have the candidates race, and confirm the winner."""
+    step_s, document = watched.advice.symptoms.step_s, watched.advice.to_json()
     assert step_s is not None, "steps were watched"
-    study = _proving(study, best.profile, steps)
-    least_s = (steps + WARMUP_STEPS) * step_s
+    steps = race.sample_steps(step_s, watched.start_s, watched.steps)
+    sample_s = watched.start_s + steps * step_s
     try:
-        room.require(study.completed(""), [least_s])
+        plan = racing.planned(len(watched.candidates), sample_s, watched.seconds, arguments.budget)
     except TooShort as error:
-        raise TooShort(error.too_short, advice.to_json()) from None
-
-    def proved(result: Result, folder: Path) -> dict[str, object]:
-        return {**advice.to_json(), "proof": result.to_json(), "record": str(folder)}
-
-    invocation = Invocation(arguments.output, arguments.json, is_quiet(arguments), cut_short=proved)
-
-    def report_proof(folder: Path) -> int:
-        result = conclude(read(folder))
-        if arguments.json:
-            print(json.dumps(proved(result, folder)))
-            return MEASURED
-        out = terminal.console()
-        out.print()
-        terminal.show(model.report_of(result, str(short(folder))), out)
-        out.print()
-        out.print(Text(text(advised.proof(best, result)), "bold"))
-        return MEASURED
-
-    return measuring.run_locked(study, invocation, report_proof)
+        raise TooShort(error.too_short, document) from None
+    return racing.run(_timed(study, steps), watched.candidates, plan, watched.seconds, Racing.of(arguments, document))

@@ -6,7 +6,7 @@ from envkit.messages import Advice, Caution, Message, Note
 
 FROM_OUTSIDE = "from outside"
 
-# --- the answer, and how it was proved ---
+# --- the answer ---
 
 
 class TryFirst(Advice):
@@ -32,43 +32,6 @@ class NothingHelps(Note):
 
 class NothingKnown(Note):
     template = "No profile that was measured on other trainings applies to this machine"
-
-
-class Range(Note):
-    template = "{ratio:.2f}x ({low:.2f} to {high:.2f})"
-
-    ratio: float
-    low: float
-    high: float
-
-
-class Unproved(Caution):
-    """The measured speedup shows no gain, or holds only under ``load``."""
-
-    template = (
-        "NOT PROVED  {profile}: [{measured} measured, ]{expected} expected[; {load}: measure again without that load]"
-    )
-
-    profile: str
-    expected: Message
-    measured: Message | None = None
-    load: Message | None = None
-
-
-class Proved(Note):
-    template = "PROVED  {profile}: {measured} measured, {expected} expected"
-
-    profile: str
-    expected: Message
-    measured: Message
-
-
-class MoreThanExpected(Proved):
-    template = "FASTER THAN EXPECTED  {profile}: {measured} measured, {expected} expected"
-
-
-class LessThanExpected(Proved):
-    template = "FASTER, BUT LESS THAN EXPECTED  {profile}: {measured} measured, {expected} expected"
 
 
 # --- what was seen ---
@@ -194,7 +157,24 @@ class RangesOfOther(Ranges):
     )
 
 
+class NoRaceFromOutside(Note):
+    """A process that runs already was watched."""
+
+    template = "a running process can't be started again; start the training: {command}"
+
+    command: str
+
+
+class Keep(Advice):
+    """``command`` writes ``file``, which later runs are checked against."""
+
+    template = "a file to commit, {file}: {command}"
+
+    file: str
+    command: str
+
+
 class Unmeasured(Note):
-    template = "{profiles:list}: not measured on these trainings; envkit matrix measures it here"
+    template = "{profiles:list}: not measured on these trainings"
 
     profiles: tuple[str, ...]

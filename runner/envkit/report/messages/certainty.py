@@ -196,7 +196,7 @@ class Numbered(Note):
 
 
 class SampleTooShort(Note):
-    template = "not measured: a sample has fewer than 100 {unit}[; the first {left_out} are left out][; add {option}]"
+    template = "not measured: a sample has fewer than 40 {unit}[; the first {left_out} are left out][; add {option}]"
 
     unit: str  # steps or readings
     left_out: int | None = None

@@ -66,6 +66,9 @@ DISTURBED = ("block", "sample and reason")
 EPOCH_ENDS = ("start", "persistent", "s to begin", "min to max", "ms/batch", "s/epoch")
 OPERATORS, PHASES, BATCHES = "ms per step", "ms per step", "ms per batch"
 WITHOUT_PROFILER = "without the profiler"
+# Of a race: speeds are shares of the winner's, and the last column says when an arm left, or why.
+RACE = ("profile", "speed", "blocks", "left")
+TO_THE_END, RACER_FAILED, RACER_NOT_IN_EFFECT = "", "failed", "not in effect"
 EXPECTED = ("profile", "expected", "7 of 10 lie within", "because")
 THEN_AND_NOW = "speed now over speed then"
 THEN_AND_NOW_NORMALISED = "speed now over speed then; normalised: at an equal reference kernel"

@@ -18,6 +18,22 @@ class Medians(Note):
     caution: str | None = None
 
 
+class LeftAfter(Note):
+    """An arm left a race after so many blocks."""
+
+    template = "after block {blocks:d}"
+
+    blocks: int
+
+
+class RaceSpeeds(Note):
+    """The speeds in the table of a race."""
+
+    template = "speed: a share of {winner}'s, in the blocks of both; too few samples for an interval"
+
+    winner: str
+
+
 class WithoutTimes(Note):
     """A table of such a run has no times, because a reader would make a speedup of them."""
 

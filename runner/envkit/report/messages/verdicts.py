@@ -220,6 +220,24 @@ class NoResults(Caution):
     counts: tuple[Counted, ...]
 
 
+class RaceWon(Note):
+    """A race of so many profiles has ended. It has no interval, so it has no verdict."""
+
+    template = "FASTEST IN THE RACE  {winner}, of {of:count profile}; few samples chose it, so this claims nothing yet"
+
+    winner: str
+    of: int
+
+
+class RaceUnfinished(Caution):
+    """A race was cut short. ``leader`` was the fastest so far."""
+
+    template = "RACE UNFINISHED  {leader} is the fastest after {blocks:count complete block}; this claims nothing"
+
+    leader: str
+    blocks: int
+
+
 class FastestLoader(Note):
     """``seconds`` and ``slowest`` are those of so many images."""
 

@@ -1,0 +1,71 @@
+"""Files of JSON lines that only grow: each call of a benchmark adds a line, from which the page is made."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from envkit.bench import record
+from envkit.cli.arguments import duration
+from envkit.common.errors import MISFITS, InputError
+from envkit.engines.base import PROJECT
+
+from benchmarks import page
+from benchmarks.errors import ScriptError
+from benchmarks.results import complete_lines
+
+# No interval becomes so narrow, so a run measures until its time is used up.
+NEVER_PRECISE = "0.0001"
+Parsed = TypeVar("Parsed")
+
+
+def parser(name: str, description: str, time_s: float) -> argparse.ArgumentParser:
+    """Return the options that all have. ``time_s`` is how long a call measures by default (seconds)."""
+    program = name.replace("-", "_")
+    data = page.PAGES / f"{name}.jsonl"
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
+    made.add_argument("--for", dest="time", metavar="TIME", type=duration, default=time_s,
+                      help=f"how long to measure (default: {time_s:g}s)")  # fmt: skip
+    made.add_argument("--add", metavar="DIR", type=Path, nargs="*",
+                      help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
+    made.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
+    made.add_argument("--results", metavar="FILE", type=Path, default=data,
+                      help=f"all measurements; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
+    made.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
+    return made
+
+
+def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
+    """Return the options of this call. Raise ScriptError where ``--add`` lacks the commit."""
+    arguments = made.parse_args()
+    if arguments.add and not arguments.commit:
+        raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
+    return arguments
+
+
+def collect(folders: list[Path], add: Callable[[Path, str], None]) -> None:
+    """Call ``add`` for each run that began and is not measured any more. A folder's name ends in the commit."""
+    for folder in sorted(folders):
+        try:
+            record.require_idle(folder)
+        except InputError:  # its own process adds it
+            continue
+        if record.is_begun(folder):
+            add(folder, folder.name.rpartition("-")[2])
+
+
+def read(path: Path, parse_line: Callable[[Mapping[str, object]], Parsed]) -> list[Parsed]:
+    """Return the lines of a file, none if it does not exist. A last line that is not complete is left out.
+
+    Raise ScriptError for another line of a wrong form.
+    """
+    lines: list[Parsed] = []
+    for number, line in enumerate(complete_lines(path), start=1):
+        try:
+            lines.append(parse_line(json.loads(line)))
+        except MISFITS as error:
+            raise ScriptError(f"{path}: line {number} is not a run of this benchmark: {error}") from error
+    return lines

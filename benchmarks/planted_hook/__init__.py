@@ -1,0 +1,1 @@
+"""What benchmarks.planted puts into the workers' PYTHONPATH."""
