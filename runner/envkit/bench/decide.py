@@ -139,7 +139,7 @@ def _leaders(run: Run) -> dict[Arm, Arm]:
     """Return, for each arm that was not dropped, the leader that it is compared with; a leader's is itself.
 
     The leader is the arm of the highest speedup so far. Arms that leave results and vendors' checks alone have their
-    own: reports recommend the fastest of them first, so it stays if another arm is faster.
+    own leader, as reports recommend the fastest of them first. So it stays if another arm is faster.
     """
     left = [arm for arm in run.study.compared if arm.name not in run.dropped]
     supported = [arm for arm in left if run.is_supported(arm)]

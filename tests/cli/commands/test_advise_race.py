@@ -27,7 +27,7 @@ def candidates(monkeypatch, tmp_path, write_profile):
         write_profile(name, f"env: {{SIMULATED: {name}}}\n", tmp_path / "envprofiles")
     (tmp_path / "train.py").touch()
     fits = {"glibc-retain": [Fit({}, 0.1, 0.1)]}
-    monkeypatch.setattr(expected, "fitted", lambda: Fitted("A CPU", "2026-11-01", ["one", "two"], fits))
+    monkeypatch.setattr(expected, "fitted", lambda: Fitted(["A CPU"], "2026-11-01", ["one", "two"], fits))
 
     def race(*names):
         monkeypatch.setattr(advise_command, "candidates", lambda *of: [*names])
@@ -238,6 +238,46 @@ def test_a_neighbour_that_comes_in_the_confirmation_is_named(advise, planted):
     said = words(advise().stdout)
     assert "UNDER LOAD fast: 2.00x baseline speed" in said
     assert "Keep" not in said
+
+
+def test_another_run_is_not_continued_as_a_race(advise, refused, run_folder):
+    advise()
+    line = refused("advise", "--resume", run_folder)
+    assert line == (
+        f"envkit: {run_folder}: holds a run that is no race; continue it with: envkit bench --resume {run_folder}"
+    )
+
+
+def test_nothing_is_started_by_the_record_of_another(advise, refused, run_folder, simulation):
+    advise()
+    path = run_folder / "race/record.jsonl"
+    path.write_text(path.read_text().replace("train.py", "other.py"))
+    started = len(simulation.starts(all=True))
+    assert refused("advise", "--resume", run_folder / "race") == (
+        f"envkit: {run_folder}/race: the record does not carry your seal; begin a new race: envkit advise -- COMMAND"
+    )
+    assert len(simulation.starts(all=True)) == started
+
+
+@pytest.mark.parametrize("halvings", [[], [0, 2]])
+def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, run_folder, halvings):
+    advise()
+    path = run_folder / "race/record.jsonl"
+    first, *others = path.read_text().splitlines()
+    document = json.loads(first)
+    document["study"]["stopping"]["halvings"] = halvings
+    path.write_text("\n".join([json.dumps(document), *others]) + "\n")
+    assert "halvings" in refused("report", run_folder / "race")
+
+
+@pytest.mark.parametrize("inner", ["", "race"])
+def test_a_folder_that_holds_a_run_is_refused_before_anything_is_watched(advise, simulation, run_folder, inner):
+    (run_folder / inner).mkdir(parents=True)
+    (run_folder / inner / "record.jsonl").write_text("{}\n")
+    result = advise()
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "already holds a run" in result.stderr
+    assert simulation.starts(all=True) == []
 
 
 def test_only_watching(advise, candidates, cli, simulation, tmp_path):

@@ -106,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
         early_checks.require_program(study.user_command, study.arms[0].engine == "local")
     if arguments.budget is not None:
         _require_room(study)
+    for folder in () if arguments.output is None else (arguments.output, arguments.output / racing.RACE):
+        early_checks.require_folder(folder)
     if not is_quiet(arguments):
         measuring.say_of_shared(study.user_command)
     with machine_lock():
