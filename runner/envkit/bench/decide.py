@@ -53,7 +53,7 @@ def _early(run: Run, fixed: Design, blocks: int) -> Dropped | str | None:
 
 
 def _over_memory(run: Run) -> dict[str, str]:
-    """Return the arms to drop for their peak memory, each with its reference. Of all that are left the fastest stays.
+    """Return the arms to drop for their peak memory, each with its reference. If all are above it, the fastest stays.
 
     Memory tells nothing of times, so that this is no look at the ratios.
     """

@@ -29,7 +29,7 @@ class OverMemory:
 
     @property
     def share(self) -> float:
-        """Return by which share of the reference's memory the arm needs more."""
+        """Return the excess over the reference's peak, as a share of that peak."""
         return self.peak_bytes / self.reference_bytes - 1
 
 
@@ -72,7 +72,7 @@ def over_in_race(run: Run) -> set[str]:
 
 
 def is_unknown(run: Run, arm: Arm) -> bool:
-    """Return whether there is a limit, and the peak memory of ``arm`` can't be held against it."""
+    """Return whether ``arm`` has no peak memory to compare with its reference's, although the study has a limit."""
     return run.study.stopping.max_memory is not None and not _peaks(run, arm)
 
 

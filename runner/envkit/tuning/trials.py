@@ -168,7 +168,7 @@ class Trials:
     def _over_memory(self, number: int, environment: Environment, document: TrainingDocument) -> Message | None:
         """Return that a candidate's peak memory is above the limit, by the medians of its trials and the baseline's.
 
-        None within the limit, and where there is none or memory does not compare: on several ranks, or if unknown.
+        Return None if it is within the limit, if there is no limit, on several ranks, and if a peak is unknown.
         """
         study = self.job.study
         limit, ranks = study.stopping.max_memory, own_ranks(environment.ranks) or study.ranks
