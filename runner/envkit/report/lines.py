@@ -253,10 +253,14 @@ def noise(
         lines.append(messages.Disturbed(len(interference), blocks, first, _without(hit, len(comparisons)), size))
     elif kernel_range_s is None:
         lines.append(messages.Undisturbed(blocks, size))
-    for comparison in hit:
-        if (other := comparison.in_disturbed) is not None:
-            arm = comparison.arm if len(comparisons) > 1 else None
-            lines.append(messages.OtherInDisturbed(other.ratio, other.blocks, arm))
+    differing = [
+        messages.OtherInDisturbed(other.ratio, other.blocks, comparison.arm if len(comparisons) > 1 else None)
+        for comparison in hit
+        if (other := comparison.in_disturbed) is not None
+    ]
+    lines += differing[:MOST_NAMED]
+    if more := len(differing[MOST_NAMED:]):
+        lines.append(messages.MoreInDisturbed(more))
     if kernel_range_s is not None:
         least, most = kernel_range_s
         lines.append(messages.PaceVaried(most / least))

@@ -242,6 +242,12 @@ class OtherInDisturbed(Caution):
     arm: str | None = None  # if there are several
 
 
+class MoreInDisturbed(Caution):
+    template = "and {more} more whose speedup differs under load"
+
+    more: int
+
+
 class TooFewWithout(Caution):
     template = "too few undisturbed blocks are left[ for {arms}]"
 
