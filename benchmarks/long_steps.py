@@ -149,7 +149,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
         }
         lengths = {len(steps) for blocks in timed.values() for steps in blocks.values()}
         complete = sorted(set.intersection(*(set(blocks) for blocks in timed.values())))
-        command, fixed = run.study.user_command, run.lengths
+        command = run.study.user_command
         training = " ".join(command.argv) if command else run.study.workload_of(run.study.reference)
     least = max(short_steps, PARTS)
     if not complete or min(lengths) < least:
@@ -162,7 +162,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
         kernel=raw.kernel,
         training=training,
         names=raw.arms,
-        warmup_steps=max((fixed.warmup_steps or {}).values(), default=0) if fixed else 0,
+        warmup_steps=run.study.training.warmup_steps + run.skipped_steps,
         short_steps=short_steps,
         long_steps=min(lengths) // PARTS * PARTS,
         blocks=[Block([], [process_of(timed[name][block], short_steps) for name in raw.arms]) for block in complete],

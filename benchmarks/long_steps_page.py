@@ -214,14 +214,14 @@ def _group(sessions: Sequence[Session]) -> list[str]:
     """The parts about sessions of one training, of the same arms and lengths."""
     first_session = sessions[0]
     names, blocks = first_session.names, [block for session in sessions for block in session.blocks]
-    ranks = order(names, blocks)
+    ranks, plural = order(names, blocks), "s" if len(blocks) > 1 else ""
     header = (
         "profile", "short samples", f"first {first_session.short_steps} steps", f"all {first_session.long_steps:,}",
         "second half", "all over first",
     )  # fmt: skip
     rows = [_profile(names, blocks, arm) for arm in range(1, len(names))]
     return [
-        f"## {first_session.training}: {first_session.long_steps:,} steps, {len(blocks)} blocks",
+        f"## {first_session.training}: {first_session.long_steps:,} steps, {len(blocks)} block{plural}",
         page.table(header, rows, 1),
         _order_in_words(ranks) if ranks else "An interval takes two blocks.",
     ]
@@ -230,7 +230,10 @@ def _group(sessions: Sequence[Session]) -> list[str]:
 def _profile(names: Sequence[str], blocks: Sequence[Block], arm: int) -> list[str]:
     windows = [log_ratios(blocks, window, 0, arm) for window in (short, first, all_steps, second_half)]
     change = [late - early for late, early in zip(windows[2], windows[1], strict=True)]
-    return [names[arm], *(_cell(logs) for logs in (*windows, change))]
+    cells = [_cell(logs) for logs in (*windows, change)]
+    if not all(block.short_s for block in blocks):
+        cells[0] = "-"
+    return [names[arm], *cells]
 
 
 def _cell(logs: Sequence[float]) -> str:
@@ -269,7 +272,7 @@ samples, all fresh processes, in random order. Short samples are those of `envki
 over the profile's, the geometric mean of the blocks. Intervals have a confidence of 95% each (Student's t of the
 blocks' log ratios), as there are too few blocks for ranks. "All over first" divides two ratios of the same processes:
 by all steps, and by the first of them. So it shows whether a speedup changes while a training goes on. A training that
-was measured with `envkit bench --steps` has no short samples; the first steps of its processes stand for them."""
+was measured with `envkit bench` alone has no short samples. The first steps of its processes stand for them."""
 ORDER = """Short samples tell {short} of {pairs} pairs of arms apart, and long processes {long}. Both tell {both}:
 {agreeing} in the same order and {opposite} in opposite orders. In {swapped} pairs that either tells, the estimates have
 opposite orders{names}. Kendall's tau between the two orders is {tau:.2f}."""

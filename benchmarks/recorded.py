@@ -33,6 +33,16 @@ from benchmarks.errors import ScriptError
 
 # Significant digits of a time in raw samples.
 DIGITS = 5
+# For an SVG that is a file of its own; a page of the kit has the same in its style sheet.
+THEMES = {
+    "light": {name: colour for colour, name in style.VARIABLES.items()},
+    "dark": {
+        "ink": "#e8e8e6", "soft": "#a6a6a3", "faint": "#4a4a4a", "band": "#383838", "reference": "#b5b5b5",
+        "better": "#2cc295", "worse": "#f08133", "neither": "#56b4e9", "interference": "#e69f00", "paper": "#171717",
+        "good-text": "#4fd6ae", "bad-text": "#ff9d57",
+    },
+}  # fmt: skip
+NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
 
 def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
@@ -174,9 +184,11 @@ def draw(path: Path, picture: Picture, result: Result, alternative: str) -> None
 
 def save(path: Path, drawn: str) -> None:
     """An element of ``style.to_svg`` as a file for each theme, which is added to ``path``."""
-    for theme in style.THEMES:
-        file = path.with_name(f"{path.name}-{theme}.svg")
-        atomic.write(file, style.standalone(drawn, theme).encode())
+    for theme, colours in THEMES.items():
+        file, coloured = path.with_name(f"{path.name}-{theme}.svg"), drawn
+        for name, colour in colours.items():
+            coloured = coloured.replace(f"var(--{name})", colour)
+        atomic.write(file, coloured.replace("<svg ", f"<svg {NAMESPACES} ", 1).encode())
         print(f"written: {file}")
 
 

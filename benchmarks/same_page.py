@@ -47,19 +47,20 @@ def _counted(sessions: Sequence[Session], hosts: Sequence[str]) -> list[list[str
     for arms in sorted({session.arms for session in sessions}):
         for host in ("all", *hosts) if len(hosts) > 1 else hosts:
             chosen = [session for session in sessions if session.arms == arms and host in ("all", session.host)]
-            for length in LENGTHS:
-                counts = count(chosen, length)
-                if counts.runs:
-                    rows.append([host, str(arms), str(length), *_cells(counts)])
+            for length in LENGTHS if chosen else ():
+                calls = length / statistics.fmean(len(session.blocks) for session in chosen)
+                rows.append([host, str(arms), str(length), f"{calls:.1f}", *_cells(count(chosen, length))])
     return rows
 
 
 def _cells(counts: Counts) -> list[str]:
-    runs, width = counts.runs, "-"
+    decided, width, bound = counts.runs - counts.undecided, "-", "-"
     if counts.half_widths:
         width = f"±{statistics.median(counts.half_widths):.1%}"
-    bound = f"{upper_bound(counts.claimed, runs):.1%}"
-    return [str(runs), str(counts.claimed), bound, f"{counts.covered} of {runs}", str(counts.equivalent), width]
+    if decided:
+        bound = f"{upper_bound(counts.claimed, decided):.1%}"
+    covered = f"{counts.covered} of {decided}"
+    return [str(counts.runs), str(counts.undecided), str(counts.claimed), bound, covered, str(counts.equivalent), width]
 
 
 def _row(session: Session) -> list[str]:
@@ -104,18 +105,27 @@ HOW = """## How
 [same.jsonl](same.jsonl), which only grows. This page is made from that file alone. In half of the time the CNN's
 baseline is measured beside one copy of itself, in the other half beside six. Each sample is a fresh process, in blocks
 of random order, as in every `envkit bench`."""
-SHORT = """The blocks of each run are cut into consecutive short runs of 8, 20 and 45. Each is judged as a real run of
-that many blocks: with interim analyses, the same intervals and one error rate for all of its comparisons. A run with
-seven arms is wrong if any of its six comparisons is. The upper bound of the rate of wrong runs is one-sided, exact, and
-has a confidence of 95% (Clopper and Pearson 1934). Rows of other lengths use the same blocks again, so they don't add
-up. The half-width is a median."""
+SHORT = """The blocks of all calls on one machine are joined in their order, and cut into consecutive short runs of 8,
+20 and 45. Each is judged as a real run of that many blocks by this commit: with interim analyses, the same intervals
+and one error rate for all of its comparisons. A run with seven arms is wrong if any of its six comparisons is. A run is
+undecided if its blocks are too few for an interval at that error rate; it is neither right nor wrong.
+
+A machine is a CPU model, a number of CPUs and a kernel. Joining calls is sound here. All arms of a block are equal, so
+its ratios are symmetric about 1 in every call, and the intervals ask for no more: calls may differ in noise and commit.
+The column "calls for one" says how many calls fill one run of that length, by the mean of the calls so far. Blocks that
+fill no run wait for the next call.
+
+The upper bound of the rate of wrong runs is one-sided, exact, and has a confidence of 95% (Clopper and Pearson 1934).
+Rows of other lengths use the same blocks again, so they don't add up. The half-width is a median."""
 EARLIER = """Twenty runs of 240 s on 2026-11-24, on another machine, had no wrong verdict, and all 20 intervals held 1.
 Their samples were not kept, so they are not among the rows above."""
 COUNTED = (
     "host",
     "arms",
     "blocks",
+    "calls for one",
     "runs",
+    "undecided",
     "wrong",
     "upper bound",
     "all intervals hold 1",

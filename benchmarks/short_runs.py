@@ -54,9 +54,10 @@ class Session:
 
 @dataclass(frozen=True)
 class Counts:
-    """How short runs of one length ended. ``half_widths`` are of all comparisons with an interval."""
+    """How short runs of one length ended. ``half_widths`` are of all comparisons of runs that are decided."""
 
     runs: int
+    undecided: int  # runs of so few blocks that a comparison has no interval at its share of the error rate
     claimed: int  # runs with a comparison of which a difference is claimed
     covered: int  # runs of which all intervals hold 1
     equivalent: int  # runs with a comparison of which a difference larger than the margin is excluded
@@ -64,11 +65,17 @@ class Counts:
 
 
 def count(sessions: Sequence[Session], blocks: int) -> Counts:
-    """Cut sessions into consecutive runs of so many blocks, and count how they end. Remaining blocks are not used."""
-    ends = [judge(run) for session in sessions for run in cut(session.blocks, blocks)]
+    """Cut the blocks of each machine into consecutive runs of so many, and count how they end.
+
+    A run that can't be decided counts as that alone. Remaining blocks wait for more.
+    """
+    runs = [run for joined in _joined(sessions) for run in cut(joined, blocks)]
+    judged = [(run, judge(run)) for run in runs]
+    ends = [speedups for run, speedups in judged if len(speedups) == len(run[0]) - 1]
     verdicts = [{speedup.verdict for speedup in speedups} for speedups in ends]
     return Counts(
-        runs=len(ends),
+        runs=len(runs),
+        undecided=len(runs) - len(ends),
         claimed=sum(bool(found & {Verdict.FASTER, Verdict.SLOWER}) for found in verdicts),
         covered=sum(all(speedup.low <= 1 <= speedup.high for speedup in speedups) for speedups in ends),
         equivalent=sum(Verdict.EQUIVALENT in found for found in verdicts),
@@ -77,7 +84,10 @@ def count(sessions: Sequence[Session], blocks: int) -> Counts:
 
 
 def judge(blocks: Sequence[Sequence[float]]) -> list[Speedup]:
-    """Return the interval of each arm beside the first, after as many blocks as a real run would have measured."""
+    """Return the interval of each arm beside the first, after as many blocks as a real run would have measured.
+
+    An arm without an interval is left out: the blocks are too few.
+    """
     study = _study(len(blocks[0]))
     fixed = design(len(blocks), study.sharing)
     run, stopped = Run(study, ()), False
@@ -89,6 +99,20 @@ def judge(blocks: Sequence[Sequence[float]]) -> list[Speedup]:
     margin = study.stopping.margin
     speedups = (at_end(fixed, run.block_ratios(arm), margin, stopped) for arm in study.compared)
     return [speedup for speedup in speedups if speedup is not None]
+
+
+def _joined(sessions: Sequence[Session]) -> list[list[list[float]]]:
+    """Return the blocks of each machine with one number of arms, in the order in which they were measured.
+
+    A machine is a CPU model, a number of CPUs and a kernel. The arms of a block are equal whatever session it is of, so
+    its ratios are symmetric about 1, and blocks are independent. The intervals ask for no more (Wilcoxon 1945): noise
+    may differ between blocks, and so between sessions.
+    """
+    joined: dict[tuple[object, ...], list[list[float]]] = {}
+    for session in sorted(sessions, key=lambda each: each.began):
+        machine = (session.cpu, session.usable_cpus, session.kernel, session.arms)
+        joined.setdefault(machine, []).extend(session.blocks)
+    return list(joined.values())
 
 
 def cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[float]]]:

@@ -21,7 +21,6 @@ from tests.processes import gone, until
 from tests.simulation import times
 
 PLAN = claims.read()
-CLAIM = Claim("x", "It is faster", "https://example.org/x", 1.4, "better", "baseline", ["threads"], "A test.")
 
 
 def test_there_are_claims_enough_each_with_a_source_and_profiles():

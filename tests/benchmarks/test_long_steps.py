@@ -99,6 +99,7 @@ def test_a_record_of_long_samples_is_added_once(run, results_file, tmp_path):
     (session,) = long_steps_page.read(results_file)
     assert (session.names, session.long_steps, len(session.blocks)) == (["baseline", "mine"], 40, 8)
     assert all(block.short_s == [] for block in session.blocks)
+    assert session.warmup_steps == 1
     assert "--add: needs --commit HASH" in refusal(run("--add", folder))
 
 
@@ -149,6 +150,7 @@ def test_the_page_groups_by_training_and_shows_a_speedup_that_changes():
     assert first == pytest.approx(math.exp(0.4), rel=0.02)
     assert whole == half == pytest.approx(math.exp(0.3), rel=0.02)
     assert change == pytest.approx(math.exp(-0.1), rel=0.02)
+    assert "| faster | - | 1.4" in text.split("## python")[1]
     assert "Nothing is measured yet." in long_steps_page.parts([])
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from envkit.bench import race, record
+from envkit.cli import racing
 from envkit.cli.commands import advise as advise_command
 
 SCRIPT = """
@@ -29,14 +30,15 @@ def short(monkeypatch):
     """Have everything take seconds, with two candidates."""
     monkeypatch.setattr(advise_command, "WATCH_S", 1.0)
     monkeypatch.setattr(advise_command, "candidates", lambda *of: ["glibc-retain", "mkl-native"])
+    monkeypatch.setattr(racing, "BUDGET_S", 1.0)
     monkeypatch.setattr(race, "SAMPLE_S", 0.1)
     monkeypatch.setattr(race, "MOST_BLOCKS", race.LEAST_BLOCKS)
 
 
-def test_two_optimizers_checkpoints_and_steps_that_get_longer(cli, short, tmp_path):
+def test_two_optimizers_checkpoints_and_steps_that_get_longer(cli_in_process, short, tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     out = tmp_path / "run"
-    result = cli("advise", "--json", "--budget", "1m", "--output", out, "--", sys.executable, "train.py", cwd=tmp_path)
+    result = cli_in_process("advise", "--json", "--output", out, "--", sys.executable, "train.py", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert {racer["arm"] for racer in document["race"]} == {"glibc-retain", "mkl-native"}

@@ -12,7 +12,7 @@ from statistics import median
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.analysis.noise import commonest, disturbed_blocks
 from envkit.bench.events import OtherPrograms, Sample
-from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances
+from envkit.checks.interference import HOT, OTHERS, STOLEN, disturbances
 from envkit.messages import Message
 from envkit.stats.interval import speedup
 
@@ -23,8 +23,6 @@ MOST = 0.5
 CHANCE = 0.01
 # A verdict beside other programs that take as much says so in its first line.
 LEAST_CPUS = 1.0
-# How the kinds of interference are called here.
-CODES = KINDS
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Load:
 
     blocks: int  # disturbed ones
     of: int
-    kind: str  # what disturbed most of them: one of CODES
+    kind: str  # what disturbed most of them: one of ``interference.KINDS``
     cpus: float | None  # the CPUs that others used, or that were stolen: the median of the disturbed samples
     usable_cpus: float | None  # that the workers had
     programs: tuple[str, ...] = ()  # those that used most, as ``python3 (1234)``, where that is known

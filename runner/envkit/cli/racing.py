@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
-from envkit.bench import race, room
+from envkit.bench import race, record, room, seal
 from envkit.bench.messages import BudgetTooShort
 from envkit.bench.race import Plan
 from envkit.bench.room import TooShort
@@ -21,11 +22,11 @@ from envkit.cli import measuring
 from envkit.cli import racing_messages as messages
 from envkit.cli.arguments import is_quiet
 from envkit.cli.measuring import Invocation
-from envkit.common.errors import MEASURED
+from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import advice, model, terminal
+from envkit.report import advice, model, terminal, verdict
 from envkit.report.messages.advised import Keep
 from envkit.report.parts import Row, Rows
 from envkit.report.tables import race as race_table
@@ -35,6 +36,8 @@ from envkit.stats.sequential import fewest_blocks
 BUDGET_S = 180.0
 # The folder of the race's record, in that of the confirmation.
 RACE = "race"
+# The name of a script that can be a baseline's.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,17 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
 
 
 def resume(folder: Path, arguments: argparse.Namespace) -> int:
-    """Go on with the race in ``folder`` by its record, and confirm its winner. Return the exit status."""
+    """Go on with the race in ``folder`` by its record, and confirm its winner. Return the exit status.
+
+    Raise InputError if it holds no race, or none of this user's.
+    """
+    first = record.first(folder)
+    with record.reading(folder):
+        is_race = Study.from_json(first["study"]).is_race
+    if not is_race:
+        raise InputError(messages.NoRaceThere(str(folder), measuring.go_on_with("bench", folder)))
+    if not seal.is_good(first):
+        raise InputError(messages.RaceOfAnother(str(folder)))
     into = arguments.output or (folder.parent if folder.name == RACE else measuring.new_folder("advise"))
     racing = Racing(into, arguments.json, is_quiet(arguments), {})
     invocation = Invocation(None, racing.json, racing.quiet, "advise")
@@ -110,7 +123,7 @@ def _after(folder: Path, racing: Racing) -> int:
     if not racing.json:
         out = terminal.console()
         out.print()
-        terminal.headline(Row("", model.report_of(result, str(short(folder))).headline.text), out)
+        terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.show_parts([race_table(result.race)], out)
     study = race.confirmation(run.study, result.race[0].arm, run.left_s)
@@ -142,7 +155,7 @@ def _keep(result: Result, folder: Path) -> Row:
     """Return how to keep the result as a file, against which later runs are checked."""
     command = result.study.user_command
     assert command is not None, "a command of the user's was measured"
-    scripts = [Path(word).stem for word in command.argv if word.endswith(".py")]
-    name = next((stem for stem in scripts if stem.replace("-", "").replace("_", "").isalnum()), "training")
+    scripts = (Path(word).stem for word in command.argv if word.endswith(".py"))
+    name = next((stem for stem in scripts if NAME.fullmatch(stem)), "training")
     save = shlex.join(["envkit", "baseline", "save", name, "--from", str(short(folder))])
     return Row("Keep", Keep(f"baselines/{name}.json", save), whole=True)

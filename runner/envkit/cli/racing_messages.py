@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Note
+from envkit.messages import Message, Note
 
 
 class Race(Note):
@@ -25,3 +25,20 @@ class ConfirmingOne(Note):
 
     profile: str
     takes: str
+
+
+class NoRaceThere(Message):
+    """A record of another kind was to be continued as a race."""
+
+    template = "{folder}: holds a run that is no race; continue it with: {command}"
+
+    folder: str
+    command: str
+
+
+class RaceOfAnother(Message):
+    """The record of a race does not carry this user's seal, so nothing that it names is started."""
+
+    template = "{folder}: the record does not carry your seal; begin a new race: envkit advise -- COMMAND"
+
+    folder: str

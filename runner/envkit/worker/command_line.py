@@ -97,7 +97,7 @@ def _do(worker_request: WorkerRequest) -> int:
             json.dump(result, out)
             out.write("\n")
     status = 1 if result is not None and "problem" in result else 0
-    if isinstance(work, (Train, Rank, Instance)):
+    if isinstance(work, (Train, Rank, Instance, Operators, Phases)):
         # Python's own end takes half a second after torch was imported; and with several ranks torch aborts now and
         # then, as it destroys what threads of gloo's still use
         sys.stderr.flush()

@@ -27,7 +27,7 @@ def candidates(monkeypatch, tmp_path, write_profile):
         write_profile(name, f"env: {{SIMULATED: {name}}}\n", tmp_path / "envprofiles")
     (tmp_path / "train.py").touch()
     fits = {"glibc-retain": [Fit({}, 0.1, 0.1)]}
-    monkeypatch.setattr(expected, "fitted", lambda: Fitted("A CPU", "2026-11-01", ["one", "two"], fits))
+    monkeypatch.setattr(expected, "fitted", lambda: Fitted(["A CPU"], "2026-11-01", ["one", "two"], fits))
 
     def race(*names):
         monkeypatch.setattr(advise_command, "candidates", lambda *of: [*names])
@@ -240,9 +240,72 @@ def test_a_neighbour_that_comes_in_the_confirmation_is_named(advise, planted):
     assert "Keep" not in said
 
 
+def test_another_run_is_not_continued_as_a_race(advise, refused, run_folder):
+    advise()
+    line = refused("advise", "--resume", run_folder)
+    assert line == (
+        f"envkit: {run_folder}: holds a run that is no race; continue it with: envkit bench --resume {run_folder}"
+    )
+
+
+def test_nothing_is_started_by_the_record_of_another(advise, refused, run_folder, simulation):
+    advise()
+    path = run_folder / "race/record.jsonl"
+    path.write_text(path.read_text().replace("train.py", "other.py"))
+    started = len(simulation.starts(all=True))
+    assert refused("advise", "--resume", run_folder / "race") == (
+        f"envkit: {run_folder}/race: the record does not carry your seal; begin a new race: envkit advise -- COMMAND"
+    )
+    assert len(simulation.starts(all=True)) == started
+
+
+@pytest.mark.parametrize("halvings", [[], [0, 2]])
+def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, run_folder, halvings):
+    advise()
+    path = run_folder / "race/record.jsonl"
+    first, *others = path.read_text().splitlines()
+    document = json.loads(first)
+    document["study"]["stopping"]["halvings"] = halvings
+    path.write_text("\n".join([json.dumps(document), *others]) + "\n")
+    assert "halvings" in refused("report", run_folder / "race")
+
+
+@pytest.mark.parametrize("inner", ["", "race"])
+def test_a_folder_that_holds_a_run_is_refused_before_anything_is_watched(advise, simulation, run_folder, inner):
+    (run_folder / inner).mkdir(parents=True)
+    (run_folder / inner / "record.jsonl").write_text("{}\n")
+    result = advise()
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "already holds a run" in result.stderr
+    assert simulation.starts(all=True) == []
+
+
 def test_only_watching(advise, candidates, cli, simulation, tmp_path):
     result = cli("advise", "--watch-only", "--python", simulation.python, "--", "python", "train.py", cwd=tmp_path)
     assert result.returncode == 0
     assert "next measure which is the fastest: envkit advise --python" in words(result.stdout)
     assert "race now" not in result.stderr
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(("limit", "winner"), [("100%", "fast"), ("99%", "near")])
+def test_a_profile_above_the_memory_limit_does_not_win(advise, planted, raced, limit, winner):
+    planted(fast={"peak_memory_bytes": 2**30})
+    document = json.loads(advise("--max-memory", limit, "--json").stdout)
+    assert document["race"][0]["arm"] == winner
+    over = [racer["arm"] for racer in document["race"] if racer["over_memory"]]
+    assert over == (["fast"] if winner == "near" else [])
+    assert [comparison["arm"] for comparison in document["confirmation"]["comparisons"]] == [winner]
+    assert document["confirmation"]["study"]["stopping"]["max_memory"] == float(limit[:-1]) / 100
+    assert document["confirmation"]["over_memory"] == []
+
+
+def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advise, planted):
+    planted(**{name: {"peak_memory_bytes": 2**30} for name in FACTORS})
+    result = advise("--max-memory", "10%")
+    assert result.returncode == 0, result.stderr
+    shown = words(result.stdout)
+    assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown
+    assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%" in shown
+    assert "Keep " not in shown
+    assert "envkit exec" not in shown.split("FASTER fast", 1)[-1]

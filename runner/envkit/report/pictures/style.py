@@ -44,16 +44,6 @@ VARIABLES = {
     NEITHER: "neither", INTERFERENCE: "interference", PAPER: "paper",
     BETTER_TEXT: "good-text", WORSE_TEXT: "bad-text",
 }  # fmt: skip
-# For an SVG that is a file of its own; the page has the same in its style sheet.
-THEMES = {
-    "light": {name: colour for colour, name in VARIABLES.items()},
-    "dark": {
-        "ink": "#e8e8e6", "soft": "#a6a6a3", "faint": "#4a4a4a", "band": "#383838", "reference": "#b5b5b5",
-        "better": "#2cc295", "worse": "#f08133", "neither": "#56b4e9", "interference": "#e69f00", "paper": "#171717",
-        "good-text": "#4fd6ae", "bad-text": "#ff9d57",
-    },
-}  # fmt: skip
-NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 LONGEST_NAME = 26
 # Characters of a line below the axes.
 LONGEST_LINE, LONGEST_NARROW_LINE = 96, 50
@@ -123,13 +113,6 @@ def to_svg(figure: Figure, name: str, alternative: str) -> str:
     svg = re.sub(r"<svg [^>]*", lambda _: start, svg, count=1)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     return re.sub("|".join(VARIABLES), lambda found: f"var(--{VARIABLES[found[0]]})", svg)
-
-
-def standalone(element: str, theme: str) -> str:
-    """An element of ``to_svg`` as a file of its own, in the colours of a theme (THEMES)."""
-    colours = THEMES[theme]
-    coloured = re.sub(r"var\(--([a-z-]+)\)", lambda found: colours[found[1]], element)
-    return coloured.replace("<svg ", f"<svg {NAMESPACES} ", 1)
 
 
 def colours(result: Result) -> dict[str, str]:
