@@ -102,7 +102,7 @@ def _command(name: str, steps: int) -> list[str]:
 
 
 def _example() -> str:
-    """What `envkit advise` prints for a training that is not in the gallery."""
+    """Return the output of `envkit advise` for a training that is not in the gallery."""
     command = [sys.executable, "-m", "envkit", *EXAMPLE]
     return subprocess.run(
         command, cwd=PROJECT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
