@@ -28,7 +28,7 @@ PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 WITHIN = 0.70
 # What is seen from outside, and what the worker and the profiler see besides. Of each the choices.
 OUTSIDE: tuple[tuple[str, ...], ...] = ((), ("kernel",))
-WATCHED = (*OUTSIDE, ("kernel", "matrix"))
+WATCHED = (*OUTSIDE, ("kernel", "matrix"), ("kernel", "matrix", "small"), ("kernel", "matrix", "outside"))
 # By what is known of a training, the most first.
 KNOWN = {"by its steps": WATCHED, "from outside": OUTSIDE}
 # What is known of a machine (``advice.machine.features``); of each fit at most one, as there are few machines. MKL's
