@@ -145,7 +145,7 @@ first-run: dev  ## the README's first command on a fresh clone, alone and beside
 same: dev  ## the baseline against itself, ten minutes more of it (ARGS="--for 1h"; adds to docs/results/same.jsonl, writes same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
-sessions: dev  ## one small matrix again: how much do speedups differ between days and hosts? (4 minutes; adds to docs/results/sessions.jsonl, writes sessions.md)
+sessions: dev  ## one small matrix again: how much do speedups differ between days and hosts? (4 minutes, with Debian's libjemalloc2; adds to docs/results/sessions.jsonl, writes sessions.md)
 	@$(VENV)/bin/python -m benchmarks.sessions $(ARGS)
 
 planted: dev  ## known effects in the real CNN, ten minutes more of them (ARGS="--for 1h"; adds to docs/results/planted.jsonl, writes planted.md)

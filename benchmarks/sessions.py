@@ -5,17 +5,19 @@ Each call measures the same four profiles beside the baseline, and adds one line
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from envkit.bench.study import MARGIN
-from envkit.stats.across_nodes import HODGES_LEHMANN, AcrossNodes, across_nodes
-from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
+from envkit.stats.interval import ERROR_RATE, log_ratios, middle_of, speedup
+from envkit.stats.power import EFFICIENCY, interval_scale
 
-from benchmarks import growing, page, script
+from benchmarks import growing, page, random_effects, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import raw_samples
 from benchmarks.results import FOLDER, append_line
@@ -29,17 +31,36 @@ LEAST_SESSIONS = 5
 
 
 def main() -> int:
-    arguments = growing.parse(growing.parser("sessions", __doc__ or "", TIME_S))
+    parser = growing.parser("sessions", __doc__ or "", TIME_S)
+    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "sessions",
+                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    arguments = growing.parse(parser)
+    _collect(arguments.records, arguments.results)  # of a call that was killed
     if arguments.add is None:
-        commit = page.commit()
-        folder = FOLDER / "sessions" / time.strftime("%Y%m%d-%H%M%S")
-        options = ("--budget", f"{arguments.time:g}s", "--half-width", growing.NEVER_PRECISE, "--keep-arms")
-        script.runner("bench", *PROFILES, *options, "--output", folder, purpose=str(folder))
-        _add(folder, commit, arguments.results)
+        _measure(arguments)
     for folder in arguments.add or ():
         _add(folder, arguments.commit, arguments.results)
     page.write(arguments.page, parts(read(arguments.results)))
     return 0
+
+
+def _measure(arguments: argparse.Namespace) -> None:
+    """Measure a session. The blocks of an interrupted one are added, too."""
+    folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-session-{page.commit()}"
+    options = ["--budget", f"{arguments.time:g}s", "--half-width", growing.NEVER_PRECISE, "--keep-arms"]
+    options += script.option_words(arguments, "steps", "python", "data")
+    try:
+        script.runner("bench", *PROFILES, *options, "--output", folder, purpose=str(folder))
+    finally:
+        _collect(arguments.records, arguments.results)
+
+
+def _collect(records: Path, results: Path) -> None:
+    """Add all sessions in ``records`` that are not there yet."""
+    growing.collect([*records.glob("*-session-*")], lambda folder, commit: _add(folder, commit, results))
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:
@@ -77,25 +98,23 @@ def ratios(session: Session, profile: str) -> list[float]:
 
 
 def _between(sessions: Sequence[Session], profile: str) -> list[str]:
-    of_session = [ratios(session, profile) for session in sessions]
-    pooled = across_nodes(of_session, ERROR_RATE, MARGIN)
-    if pooled is None:
+    scaled = [(values, interval_scale(values)) for values in (ratios(session, profile) for session in sessions)]
+    known = [(values, scale) for values, scale in scaled if scale]
+    fitted = random_effects.fit(
+        [middle_of(values) for values, _ in known],
+        [scale**2 / (len(values) * EFFICIENCY) for values, scale in known],
+    )
+    if fitted is None:
         return [profile, *["-"] * 5]
-    found = pooled.speedup
-    deviation = f"{pooled.between:.1%} (at most {pooled.between_high:.1%})"
-    following = f"{pooled.another_low:.3f} to {pooled.another_high:.3f}" if pooled.nodes >= LEAST_SESSIONS else "-"
-    interval, share = f"{found.low:.3f} to {found.high:.3f}", f"{share_between(pooled, of_session):.0%}"
-    return [profile, f"{found.ratio:.3f}", interval, deviation, share, following]
+    deviation = f"{math.expm1(fitted.deviation):.1%} (at most {math.expm1(fitted.deviation_high):.1%})"
+    interval, following = _span(fitted.low, fitted.high), "-"
+    if len(known) >= LEAST_SESSIONS:
+        following = _span(fitted.next_low, fitted.next_high)
+    return [profile, f"{math.exp(fitted.mean):.3f}", interval, deviation, f"{fitted.share:.0%}", following]
 
 
-def share_between(pooled: AcrossNodes, of_session: Sequence[Sequence[float]]) -> float:
-    """Return the share of sessions in the variance of a session's speedup (I squared of a typical session)."""
-    import numpy
-
-    chosen = [numpy.asarray(values) for values in of_session if len(values) > 1]
-    within = float(numpy.mean([values.var(ddof=1) * HODGES_LEHMANN / len(values) for values in chosen]))
-    between = math.log1p(pooled.between) ** 2
-    return between / (between + within)
+def _span(low: float, high: float) -> str:
+    return f"{math.exp(low):.3f} to {math.exp(high):.3f}"
 
 
 def _row(session: Session) -> list[str]:
@@ -112,11 +131,18 @@ sessions, on other days and other hosts?"""
 HOW = """## How
 
 `make sessions` measures four profiles and the baseline for four minutes, and adds a line to
-[sessions.jsonl](sessions.jsonl). That file only grows, and this page is made from it alone. A session's log speedup is
-taken for the mean of all sessions, plus an effect of the session, plus noise within it (random effects). The deviation
-between sessions has a half-normal prior of 10%; the table has its posterior median and upper limit. The share is that
-of sessions in the variance of one session's speedup. Intervals have a confidence of 95% each. With few sessions the
-prior decides most of the deviation. Sessions of one day and one host show less of it than others."""
+[sessions.jsonl](sessions.jsonl). That file only grows, and this page is made from it alone. jemalloc must be installed
+(`apt-get install libjemalloc2`); without it the command ends before it measures, and says so. Blocks of an interrupted
+session count.
+
+All figures between sessions are those of one random-effects model (`benchmarks/random_effects.py`). A session's log
+speedup is taken for the mean of all sessions, plus an effect of the session, plus an error within it, whose variance
+its own blocks tell. How sure each variance between sessions is follows from Cochran's Q (Viechtbauer 2007). The
+deviation is the square root of its median and of its upper limit. Both intervals are taken over all these variances
+(Nagashima et al. 2019). The share is that of sessions in the variance of a typical session's speedup, I² at the median
+(Higgins and Thompson 2002). Limits have a confidence of 95% each.
+
+Sessions of one day and one host show less deviation than others."""
 BETWEEN = ("profile", "speedup", "95% interval", "deviation between sessions", "its share", "next session (95%)")
 MISSING = "A prediction interval for the next session needs {least} sessions: {missing} more."
 

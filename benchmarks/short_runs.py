@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from envkit.bench.arms import Arm
-from envkit.bench.decide import precise_enough
-from envkit.bench.events import Sample
-from envkit.bench.run import Run
-from envkit.bench.study import StoppingRule, Study, WorkloadSpec
+from envkit.bench.study import MARGIN
 from envkit.common import codec
-from envkit.stats.interval import Speedup
-from envkit.stats.sequential import at_end, design
+from envkit.stats.interval import Speedup, log_ratios
+from envkit.stats.sequential import at_end, design, may_stop
 from envkit.stats.verdict import Verdict
+
+# Of a rate that does not depend on where the first run begins.
+STARTS = 5
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,18 @@ class Session:
     def host(self) -> str:
         return f"{self.cpu}, {self.usable_cpus} CPUs"
 
+    def pairs(self) -> list[Session]:
+        """Return its arms in pairs that share no sample, each as a session of two arms. A last arm may remain."""
+        return [
+            replace(
+                self,
+                names=self.names[arm : arm + 2],
+                blocks=[block[arm : arm + 2] for block in self.blocks],
+                disturbed=[[hit - arm for hit in block if arm <= hit < arm + 2] for block in self.disturbed],
+            )
+            for arm in range(0, self.arms - 1, 2)
+        ]
+
     def to_json(self) -> dict[str, object]:
         return asdict(self)
 
@@ -54,9 +66,10 @@ class Session:
 
 @dataclass(frozen=True)
 class Counts:
-    """How short runs of one length ended. ``half_widths`` are of all comparisons with an interval."""
+    """How short runs of one length ended. ``half_widths`` are of all comparisons of runs that are decided."""
 
     runs: int
+    undecided: int  # runs of so few blocks that a comparison has no interval at its share of the error rate
     claimed: int  # runs with a comparison of which a difference is claimed
     covered: int  # runs of which all intervals hold 1
     equivalent: int  # runs with a comparison of which a difference larger than the margin is excluded
@@ -64,11 +77,17 @@ class Counts:
 
 
 def count(sessions: Sequence[Session], blocks: int) -> Counts:
-    """Cut sessions into consecutive runs of so many blocks, and count how they end. Remaining blocks are not used."""
-    ends = [judge(run) for session in sessions for run in cut(session.blocks, blocks)]
+    """Cut the blocks of each machine into consecutive runs of so many, and count how they end.
+
+    A run that can't be decided counts as that alone. Remaining blocks wait for more.
+    """
+    runs = [run for joined in _joined(sessions) for run in cut(joined, blocks)]
+    judged = [(run, judge(run)) for run in runs]
+    ends = [speedups for run, speedups in judged if len(speedups) == len(run[0]) - 1]
     verdicts = [{speedup.verdict for speedup in speedups} for speedups in ends]
     return Counts(
-        runs=len(ends),
+        runs=len(runs),
+        undecided=len(runs) - len(ends),
         claimed=sum(bool(found & {Verdict.FASTER, Verdict.SLOWER}) for found in verdicts),
         covered=sum(all(speedup.low <= 1 <= speedup.high for speedup in speedups) for speedups in ends),
         equivalent=sum(Verdict.EQUIVALENT in found for found in verdicts),
@@ -76,39 +95,51 @@ def count(sessions: Sequence[Session], blocks: int) -> Counts:
     )
 
 
+def rate_of_any_start(sessions: Sequence[Session], blocks: int) -> float | None:
+    """Return the rate of runs that claim a difference, over STARTS first blocks; None if no run is decided.
+
+    Where the first run begins is arbitrary. These runs overlap, so the rate has no interval.
+    """
+    decided = claimed = 0
+    for start in range(0, blocks, math.ceil(blocks / STARTS)):
+        for run in (run for joined in _joined(sessions) for run in cut(joined[start:], blocks)):
+            speedups = judge(run)
+            if len(speedups) == len(run[0]) - 1:
+                decided += 1
+                claimed += any(speedup.verdict in (Verdict.FASTER, Verdict.SLOWER) for speedup in speedups)
+    return claimed / decided if decided else None
+
+
 def judge(blocks: Sequence[Sequence[float]]) -> list[Speedup]:
-    """Return the interval of each arm beside the first, after as many blocks as a real run would have measured."""
-    study = _study(len(blocks[0]))
-    fixed = design(len(blocks), study.sharing)
-    run, stopped = Run(study, ()), False
-    for number, block in enumerate(blocks, start=1):
-        run = Run(study, (*run.events, *_samples(number - 1, study.arms, block)))
-        stopped = number in fixed.looks[:-1] and precise_enough(run, fixed)
-        if stopped:
-            break
-    margin = study.stopping.margin
-    speedups = (at_end(fixed, run.block_ratios(arm), margin, stopped) for arm in study.compared)
+    """Return the interval of each arm beside the first, after as many blocks as a real run would have measured.
+
+    A real run that keeps all arms (``envkit.bench.decide.precise_enough``) stops at a look where each comparison may.
+    An arm without an interval is left out: the blocks are too few.
+    """
+    baseline, *copies = zip(*blocks, strict=True)
+    fixed = design(len(blocks), len(copies))
+    ratios = [log_ratios(baseline, copy) for copy in copies]
+    early = (look for look in fixed.looks[:-1] if all(may_stop(fixed, of[:look], MARGIN, None) for of in ratios))
+    stop = next(early, None)
+    speedups = (at_end(fixed, of_copy[:stop], MARGIN, stop is not None) for of_copy in ratios)
     return [speedup for speedup in speedups if speedup is not None]
+
+
+def _joined(sessions: Sequence[Session]) -> list[list[list[float]]]:
+    """Return the blocks of each machine with one number of arms, in the order in which they were measured.
+
+    A machine is a CPU model, a number of CPUs and a kernel. The arms of a block are equal whatever session it is of, so
+    its ratios are symmetric about 1, and blocks are independent. The intervals ask for no more (Wilcoxon 1945): noise
+    may differ between blocks, and so between sessions.
+    """
+    joined: dict[tuple[object, ...], list[list[float]]] = {}
+    for session in sorted(sessions, key=lambda each: each.began):
+        machine = (session.cpu, session.usable_cpus, session.kernel, session.arms)
+        joined.setdefault(machine, []).extend(session.blocks)
+    return list(joined.values())
 
 
 def cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[float]]]:
     """Cut blocks into consecutive runs of ``length``. Remaining blocks are not used."""
     for begin in range(0, len(blocks) - length + 1, length):
         yield blocks[begin : begin + length]
-
-
-def _study(arms: int) -> Study:
-    names = ("baseline", *(f"copy-{number}" for number in range(1, arms)))
-    training = {"cnn": WorkloadSpec(0, 1)}
-    study = Study("same", StoppingRule(budget_s=240.0), workloads=training, data="synthetic", seed=1)
-    return study.with_arms(tuple(Arm(name, name, "local") for name in names))
-
-
-def _samples(block: int, arms: Sequence[Arm], seconds: Sequence[float]) -> Iterator[Sample]:
-    """The events of a block: each sample has one step, which takes the mean of the real ones."""
-    nothing: dict[str, object] = {"warmup_step_s": [], "losses": [], "images_per_step": None, "peak_memory_bytes": 0}
-    unchecked: dict[str, object] = {"evidence": {}, "digests": {}, "checks": []}
-    usage = {"user_s": 0.0, "system_s": 0.0, "minor_faults": 0}
-    for arm, time_s in zip(arms, seconds, strict=True):
-        measured = {"block": block, "arm": arm.name, "seconds": time_s, "step_s": [time_s], "usage": usage}
-        yield codec.parse({"event": "sample", **measured, **nothing, **unchecked}, Sample)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from envkit import engines
+from envkit.engines import turns
 from envkit.engines.base import Engine, EngineOptions, Launch, Outcome
+from envkit.engines.local import LocalEngine
 from envkit.engines.messages import ExitStatus
 from envkit.messages import from_json
 from envkit.worker.request import WorkerRequest
@@ -42,7 +46,13 @@ class Answered:
 
 
 def replace_engine(monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[EngineOptions], Engine]) -> None:
-    """Have ``--engine NAME`` choose what ``make`` returns, in this test."""
+    """Have ``--engine NAME`` choose what ``make`` returns, in this test. Workers take the time that their engine says.
+
+    The time in which they wait for their turn is that of this process, which a busy machine makes seconds long. So the
+    clock of turns stands still, unless the engine is the real one.
+    """
+    clock = time if make is LocalEngine else SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr(turns, "time", clock)
     monkeypatch.setitem(engines.ENGINES, name, replace(engines.ENGINES[name], make=make))
 
 

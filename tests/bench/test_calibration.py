@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 from envkit.bench import calibration
-from envkit.bench.record import FILE_NAME
+from envkit.bench.record import FILE_NAME, SCHEMA
 from envkit.bench.study import Study
 from envkit.stats.power import interval_scale
 
@@ -118,8 +119,8 @@ def test_seed_budget_and_margin_may_differ(results):
 
 @pytest.mark.parametrize(
     "content",
-    ["nonsense\n", '{"event": "run", "schema": 1}\n', '{"event": "run", "schema": 1, "study": []}\n',
-     '{"event": "run", "schema": 1, "study": {"arms": 3}}\n'],
+    ["nonsense\n", *(json.dumps({"event": "run", "schema": SCHEMA, **study}) + "\n" for study in
+                      ({}, {"study": []}, {"study": {"arms": 3}}))],
 )  # fmt: skip
 def test_records_that_cant_be_read_are_passed_over(results, content):
     (results / "broken").mkdir()

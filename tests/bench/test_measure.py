@@ -295,7 +295,8 @@ def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulat
     result = bench("mine", "--blocks", 14)
     lines = result.stderr.splitlines()
     assert lines[0] == "block 1 of 14 (one sample of each); about 0:39 left"  # no ratio before the first interval
-    assert re.fullmatch(r"block 14 of 14: mine 2.0\dx \(interim 1.9\d to 2.\d+\); about 0:00 left", lines[13])
+    # a block's ratio is that of STEADY to itself reversed: 1.98 to 2.02; the look at 13 blocks has a rate of 2.9%
+    assert lines[13] == "block 14 of 14: mine 2.00x (interim 1.99 to 2.01); about 0:00 left"
     assert len(lines) == 14
     assert "Details   " in result.stdout
 

@@ -135,14 +135,14 @@ def test_a_file_that_is_no_record(tmp_path, content, problem):
     assert refusal(record.read, tmp_path) == UnusableRecord(str(tmp_path / FILE_NAME), problem)
 
 
-@pytest.mark.parametrize("schema", [-1, 0, SCHEMA + 1])
+@pytest.mark.parametrize("schema", [-1, 0, SCHEMA - 1, SCHEMA + 1])
 @pytest.mark.parametrize("read", [record.read, record.first])
 def test_a_record_of_another_schema_is_refused_before_its_other_lines_are_read(folder, schema, read):
     damage(folder, 1, json.dumps({"event": "run", "schema": schema}).encode())
     damage(folder, 2, b"another format")
     with pytest.raises(InputError) as error:
         read(folder)
-    assert error.value.message == OtherSchema(str(folder / FILE_NAME), "record", schema, SCHEMA)
+    assert error.value.message == OtherSchema.of(str(folder / FILE_NAME), "record", schema, SCHEMA)
 
 
 @pytest.mark.parametrize("schema", [None, True, "3", 2.0])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.bench import record
 from envkit.common import output
 from envkit.common.live_view import LiveView
 from envkit.common.printable import encoded, harmless
@@ -202,7 +203,7 @@ def test_what_profiles_say(odd_profile, on_terminal, cli, simulation, own_surrou
 def test_a_folder_whose_name_is_not_of_the_encoding(encoding, on_terminal, tmp_path):
     """A byte that is not UTF-8, and letters that ASCII lacks, are readable escapes."""
     folder = session(tmp_path / "results" / f"{NOT_UTF8} é测")
-    records.write(folder.parent / f"bad{NOT_UTF8}", [{"event": "run", "schema": 1}])
+    records.write(folder.parent / f"bad{NOT_UTF8}", [{"event": "run", "schema": record.SCHEMA}])
     for command in (("report", folder), ("report", folder, "--details"), ("report", folder, "--markdown"),
                     ("history", folder.parent), ("export", folder.parent, "--format", "csv"),
                     ("export", folder.parent, "--format", "openmetrics"), ("report", f"{folder}x"),

@@ -10,7 +10,7 @@ from envkit.cluster.fleet import kept
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import Watch
 from envkit.cluster.slurm.node_status import Outcome
-from envkit.cluster.slurm.settings import Settings
+from envkit.cluster.slurm.settings import SCHEMA, Settings
 from envkit.engines import measured_cores
 from envkit.engines.measured_cores import MeasuredCores
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +21,7 @@ from tests.fuzz.test_records import EVENTS, refused
 from tests.mutations import damaged, jsons, lines
 from tests.records import arm, judge, run_events, write
 
-SUBMISSION = {"schema": 1, **submission().to_json()}
+SUBMISSION = {"schema": SCHEMA, **submission().to_json()}
 MEASURED = MeasuredCores("0-3", ("0-1", "2-3"), "2026-11-28")
 CORES = {"machine": measured_cores.machine(), "measured": [msgspec.to_builtins(MEASURED)]}
 NODE = vars(Outcome("17", 1.0, 2.0, 0, "x", "n[1-2]"))

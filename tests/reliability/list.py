@@ -223,10 +223,12 @@ def other_schema(folder: Path) -> Finding:
     commands = (["report", place.run], place.resume(), ["export", place.run, "--format", "csv"])
     answers = [place.ask(*command) for command in commands]
     for answer in answers:
-        _refused(expect, answer, f"has schema 99, and this version of envkit reads schema {SCHEMA}; measure again")
+        _refused(expect, answer, f"(schema 99), and this version of envkit reads schema {SCHEMA}; measure again")
     listed = place.ask("history", folder)
     expect.equal("the status of history", listed.status, 0)
-    expect.says("history", listed.output, "not read: run: record.jsonl: this record has schema 99, and")
+    expect.says(
+        "history", listed.output, "not read: run: record.jsonl: this record has a later format (schema 99), and"
+    )
     expect.equal("the record", place.record.read_bytes() == other, True)
     return Finding(
         "the record's first line says schema 99; report, --resume, export and history read it",

@@ -379,6 +379,20 @@ def test_blocks_under_load_with_another_speedup_are_told_and_the_verdict_holds_u
     assert printed(events).startswith("FASTER UNDER LOAD  mine: ")
 
 
+@pytest.mark.parametrize(("number", "more"), [(lines.MOST_NAMED, None), (lines.MOST_NAMED + 3, 3)])
+def test_of_many_profiles_with_another_speedup_under_load_a_few_are_named(number, more):
+    names = ["mine", *(f"other-{index}" for index in range(1, number))]
+    spread = [1 + 0.001 * (block % 7) for block in range(60)]
+    seconds = {"seconds": [factor * (0.5 if block < 36 else 1.0) for block, factor in enumerate(spread)]}
+    others = dict.fromkeys(names[1:], seconds)
+    events = events_of(60, mine=seconds, others=others, baseline={"seconds": [1.0] * 60})
+    for name in names:
+        disturbed(events, *range(36), arm=name)
+    shown = [row.text for row in rows(events)]
+    assert [line.arm for line in shown if isinstance(line, said.OtherInDisturbed)] == names[: lines.MOST_NAMED]
+    assert [line.more for line in shown if isinstance(line, said.MoreInDisturbed)] == ([more] if more else [])
+
+
 def test_the_same_verdict_of_the_quiet_blocks_is_not_enough_where_their_speedup_differs():
     events = half_disturbed(quiet=0.9, in_disturbed=0.25)
     assert printed(events).startswith("FASTER UNDER LOAD  mine: ")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 
 import numpy
@@ -26,8 +27,15 @@ def test_more_comparisons_need_more_blocks():
 
 
 def test_with_known_noise_it_is_the_textbooks_number():
-    # two-sided 5%, power 80%: (1.96 + 0.84)^2 deviations squared; a little more for ranks, ten looks and whole numbers
-    assert (1.96 + 0.84) ** 2 * 100 < blocks_needed(0.1, 10_000, 0.01) < 1.17 * (1.96 + 0.84) ** 2 * 100
+    """The sum of both normal quantiles, squared, in deviations: 784 blocks for a two-sided 5% and a power of 80%.
+
+    Of ten looks the last has a nominal rate of 3.71%, so it is 1.0906 times as many. Ranks take pi / 3 times as many as
+    a t-test. A logarithm of 1.01 is below 0.01, which is another 1.0100. Two blocks are for the ranks' whole numbers.
+    """
+    of_power, of_look = (statistics.NormalDist().inv_cdf(share) for share in (0.8, 1 - 0.0371 / 2))
+    textbook = ((of_power + of_look) * 0.1 / math.log(1.01)) ** 2 * math.pi / 3 + 2
+    assert textbook == pytest.approx(1.158 * (1.96 + 0.84) ** 2 * 100, rel=0.001)
+    assert blocks_needed(0.1, 10_000, 0.01) == pytest.approx(textbook, rel=0.002)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 1e-9])

@@ -117,6 +117,21 @@ def test_a_small_space_is_searched_through_and_then_the_finals_begin(tmp_path):
     assert run.best == {"spin": "1000"}
 
 
+def test_the_finals_of_a_small_space_take_no_longer_than_its_candidates_do(tmp_path):
+    """It has four choices, so the finals have five arms with the baseline, and not the seven that larger ones may."""
+    text = "parameters:\n  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000]}\n"
+    space = read_space(tmp_path, text)
+    first_round, another = 4, 2
+    finals = search.LEAST_FINALS * 5
+    begun = Planted(space, lambda choice: 0.0, 60).run(stop_after=first_round)
+    assert begun.search.least_budget_s == pytest.approx(
+        (first_round + another + finals) / (search.EXPLORING + search.FINALS)
+    )
+    run = Planted(space, lambda choice: 0.2 if choice["spin"] == "1000" else 0.0, first_round + another + finals).run()
+    assert run.best == {"spin": "1000"}
+    assert len(run.trials) <= first_round + another + finals
+
+
 def test_choices_that_come_to_the_same_are_tried_once(tmp_path):
     text = "parameters:\n  a: {choices: {x: {env: {OMP_DYNAMIC: true}}, y: {env: {OMP_DYNAMIC: true}}, z: }}\n"
     run = Planted(read_space(tmp_path, text), lambda choice: 0.1, 30).run()

@@ -311,7 +311,7 @@ def read(path: Path) -> Baseline:
     if not isinstance(document, dict) or type(document.get("schema")) is not int:
         raise InputError(NotABaseline(str(path)))
     if document["schema"] != SCHEMA:
-        raise InputError(OtherSchema(str(path), "baseline", document["schema"], SCHEMA))
+        raise InputError(OtherSchema.of(str(path), "baseline", document["schema"], SCHEMA))
     baseline = validated(path, document)
     if baseline["digest"] != digest(document):
         raise InputError(DamagedBaseline(str(path), EditedBaseline()))

@@ -20,7 +20,9 @@ from envkit.bench.run import Run
 from envkit.checks.interference import OTHERS, disturbances, interference_in
 from envkit.messages import Message
 
-# So many blocks in a row are disturbed before a word is said of it, and so large a share of all until then.
+# A run warns after so many disturbed blocks in a row, and so large a share of all blocks until then. The share is more
+# than that of a report (analysis.load.MOST). Here a disturbed sample of any arm counts, and there one of the two arms
+# of a comparison: with many arms most blocks have some disturbed sample, and few comparisons do.
 IN_A_ROW, NEARLY_ALL = 2, 0.8
 # A program is named from so many CPUs on; and no more than so many are.
 LEAST_CPUS, MOST_PROGRAMS = 0.05, 3

@@ -48,7 +48,9 @@ from envkit.messages import Message, MessageError, message_of
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
 CONFIRMATION = "confirmation"
-SCHEMA = 1
+SCHEMA = 2
+# The digest of what an event of a record can hold (tests/cli/test_other_schema.py). It changes with the number.
+SHAPE = "94b48388039c8db5"
 PART = 2**20  # bytes that are read at once
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
@@ -249,7 +251,7 @@ def _read(folder: Path, kind: str, complete: bool, parse: Callable[[bytes], obje
             if type(first.get("schema")) is not int:
                 raise _unusable(path, NoSchema())
             if first["schema"] != SCHEMA:
-                raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
+                raise InputError(OtherSchema.of(str(path), "record", first["schema"], SCHEMA))
             others = _each_once(path, lines, parse) if complete else ()
             numbered = [(1, first), *others]
     except OSError as error:

@@ -13,15 +13,21 @@ class OtherSchema(Message):
     """A file of the kit's own has the format of another version."""
 
     template = (
-        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure "
-        "again[, or write it again: {anew:command}]"
+        "{file}: this {kind} has {age} format (schema {found}), and this version of envkit reads schema {readable}; "
+        "measure again[, or write it again: {anew:command}]"
     )
 
     file: str
     kind: str  # record, baseline, submission or fleet report
+    age: str  # an earlier or a later
     found: int
     readable: int
     anew: tuple[str, ...] = ()  # the command that writes the file from other files, if they are there
+
+    @staticmethod
+    def of(file: str, kind: str, found: int, readable: int, anew: tuple[str, ...] = ()) -> OtherSchema:
+        """Return the message for schema ``found`` where ``readable`` is read. They must differ."""
+        return OtherSchema(file, kind, "an earlier" if found < readable else "a later", found, readable, anew)
 
 
 class InFile(Message):

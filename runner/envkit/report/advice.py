@@ -128,6 +128,7 @@ def _per_profile(result: Result) -> list[Message]:
         return [chosen]
     advised, has_best = list[Message](), False
     ranked = ranking.ranked(result.comparisons, study.view)
+    ranked = [comparison for comparison in ranked if comparison.over_memory is None] or ranked
     if len(ranked) > 1:
         # the noisiest of many is the likeliest to be at the top without being known to be faster
         by_speed = 0 if ranking.many(ranked) else -1
@@ -149,7 +150,7 @@ def _per_profile(result: Result) -> list[Message]:
             next_step = messages.ExplainLosses(arm.name, commands.of_arm(result, arm).ablate)
         else:
             next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
-            next_step = next_step or _next(result, comparison, arm)
+            next_step = next_step or _above_limit(result, comparison) or _next(result, comparison, arm)
         if next_step:
             supported = None if has_best else _supported(ranked, result.environments)
             if isinstance(next_step, messages.Use) and supported is not None:
@@ -242,9 +243,13 @@ def _of_settings(result: Result) -> list[Message]:
 
 
 def is_worth_it(comparison: Comparison) -> bool:
-    """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load."""
+    """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load.
+
+    Its peak memory is within the limit of the run.
+    """
     large = comparison.speedup is not None and not comparison.speedup.within_margin
-    return comparison.verdict == Verdict.FASTER and large and comparison.load is None
+    is_usable = comparison.load is None and comparison.over_memory is None
+    return comparison.verdict == Verdict.FASTER and large and is_usable
 
 
 def _of_image(result: Result, comparison: Comparison) -> Message | None:
@@ -319,6 +324,14 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
     if beside.verdict == Verdict.SLOWER:
         return messages.OneAfterTheOther(arm.profile, arm.instances or 1)
     return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.of_arm(result, arm).execute}")
+
+
+def _above_limit(result: Result, comparison: Comparison) -> Message | None:
+    """Return to stay with the reference, where an arm with a speedup is above the limit on memory."""
+    over, limit = comparison.over_memory, result.study.stopping.max_memory
+    if over is None or limit is None or comparison.speedup is None:
+        return None
+    return messages.StayWithin(over.reference, over.arm, over.share, limit)
 
 
 def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:

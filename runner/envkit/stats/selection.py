@@ -39,7 +39,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -96,7 +96,11 @@ def standings(ratios: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return dict(sorted(middles.items(), key=lambda item: -item[1]))
 
 
-def slower_half(ratios: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return the slower half of the arms, by ``standings``; of an odd number the arm in the middle is not in it."""
-    ranked = list(standings(ratios))
-    return ranked[len(ranked) - len(ranked) // 2 :]
+def slower_half(ratios: Mapping[str, Sequence[float]], ruled_out: Collection[str] = ()) -> list[str]:
+    """Return the slower half of the arms, by ``standings``; of an odd number the arm in the middle is not in it.
+
+    Arms that are ``ruled_out`` rank behind all others. All of them are returned, unless no other is left.
+    """
+    ranked = sorted(standings(ratios), key=lambda arm: arm in ruled_out)
+    allowed = sum(arm not in ruled_out for arm in ranked) or len(ranked)
+    return ranked[min(allowed, len(ranked) - len(ranked) // 2) :]

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean, stdev
 from typing import Protocol
 
@@ -167,7 +168,13 @@ class Search:
     @property
     def _finals_s(self) -> float:
         """Return what the shortest finals take, with the baseline."""
-        return self._least_finals * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
+        return self._least_finals * (self._most_finalists + 1) * self.store.trial_s
+
+    @cached_property
+    def _most_finalists(self) -> int:
+        """The most candidates that the finals can have: a small space makes fewer than there is room for."""
+        possible, most = all_choices(self.space), FINALISTS + MORE_FINALISTS
+        return most if possible is None else min(most, len(possible) + len(self.shipped))
 
     @property
     def _least_finals(self) -> int:

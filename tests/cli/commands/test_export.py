@@ -77,7 +77,7 @@ def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, r
     )
 
 
-@pytest.mark.parametrize("content", ["nonsense\n", '{"event": "run", "time": 1, "schema": 1}\n'])
+@pytest.mark.parametrize("content", ["nonsense\n", f'{{"event": "run", "time": 1, "schema": {record.SCHEMA}}}\n'])
 def test_a_record_that_was_asked_for_by_name_must_be_usable(refused, results, content):
     (results / "a" / record.FILE_NAME).write_text(content)
     assert f"{results}/a/record.jsonl" in refused("export", results / "a", "--format", "json")

@@ -173,8 +173,8 @@ def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
         ("x-damaged", "nonsense\n"),
         ("x-half", '{"event": "run"'),
         ("x-later", '{"event": "run", "schema": 99}\n'),
-        ("x-other", '{"event": "run", "time": 5, "schema": 1, "study": {"colour": "red"}}\n'),
-        ("x-undated", '{"event": "run", "time": "today", "schema": 1}\n'),
+        ("x-other", f'{{"event": "run", "time": 5, "schema": {record.SCHEMA}, "study": {{"colour": "red"}}}}\n'),
+        ("x-undated", f'{{"event": "run", "time": "today", "schema": {record.SCHEMA}}}\n'),
     ):
         (results / name).mkdir()
         (results / name / record.FILE_NAME).write_text(content)
@@ -187,8 +187,8 @@ def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
     assert lines[-6] == "not read: x-damaged: record.jsonl:1: damaged line; remove it to read the rest"
     assert half.startswith("not read: x-half: record.jsonl: is not the record of a run: it has no whole line; ")
     assert later == (
-        "not read: x-later: record.jsonl: this record has schema 99, and this version of envkit reads schema 1; "
-        "measure again"
+        "not read: x-later: record.jsonl: this record has a later format (schema 99), and this version of envkit reads "
+        f"schema {record.SCHEMA}; measure again"
     )
     assert other == "not read: x-other: record.jsonl: an event lacks 'arms'; the record can't be used"
     assert undated.startswith("not read: x-undated: record.jsonl:1: is not understood ('time' has another type")

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from envkit.bench import record
+from envkit.stats.power import blocks_needed
 
 from tests.cli.commands.conftest import words
 from tests.records import samples as recorded_samples
@@ -32,9 +33,8 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(study, instan
     result = study()
     assert result.returncode == 0
     lines = result.stdout.splitlines()
-    assert re.fullmatch(
-        r"noise +a block's ratio varies by [2-7]\.\d% \(standard deviation, from 5 blocks of(?: 30)?", lines[0]
-    )
+    assert re.match(r"noise a block's ratio varies by [2-7]\.\d% \(standard deviation, by the ", words(result.stdout))
+    assert "interval's width; from 5 blocks of 30 s)" in words(result.stdout)
     rows = [re.fullmatch(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)", line) for line in lines]
     needs = [(int(row[1]), int(row[2].replace(",", "")), int(row[3].replace(",", ""))) for row in rows if row]
     assert [difference for difference, _, _ in needs] == [1, 2, 5]
@@ -64,12 +64,24 @@ def test_json(study, run_folder):
     result = study("--json")
     assert (result.returncode, result.stderr) == (0, "")
     found = json.loads(result.stdout)
-    assert 0.02 < found["deviation"] < 0.07
+    assert 0.02 < found["scale"] < 0.07
     assert (found["blocks"], found["seconds_per_block"], found["chance"]) == (5, pytest.approx(3.0, abs=0.1), 0.8)
     assert 0 <= found["within_share"] <= 1
     assert [need["difference"] for need in found["needs"]] == [0.01, 0.02, 0.05]
     assert found["record"] == str(run_folder)
     assert len(recorded_samples(record.read(run_folder))) == 10
+
+
+def test_the_noise_that_is_printed_is_that_of_the_table(study, simulation):
+    """One block far out doubles the standard deviation. The interval, and so the table, hardly widen."""
+    simulation.worker("mine", seconds=[*NOISY, 1.6])
+    result = study("--blocks", 9, "--json")
+    found = json.loads(result.stdout)
+    (comparison,) = found["comparisons"]
+    assert comparison["deviation"] > 1.5 * found["scale"]
+    assert [need["blocks"] for need in found["needs"]] == [
+        blocks_needed(found["scale"], 9, difference) for difference in (0.01, 0.02, 0.05)
+    ]
 
 
 def test_less_noise_needs_less(study, simulation, tmp_path):

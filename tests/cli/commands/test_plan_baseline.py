@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 import pytest
+from envkit.stats.power import blocks_needed
 from envkit.bench import record
 
 from tests.cli.commands.conftest import words
@@ -101,9 +102,11 @@ def test_json(study, instant):
     (comparison,) = document["comparisons"]
     assert comparison["arm"] == "again"
     assert comparison["speedup"]["low"] <= 1 <= comparison["speedup"]["high"]
-    assert comparison["deviation"] == pytest.approx(document["deviation"])
-    assert comparison["deviation"] > 0
-    assert [need["difference"] for need in document["needs"]] == [0.01, 0.02, 0.05]
+    scale, blocks = document["scale"], comparison["speedup"]["blocks"]
+    assert scale != comparison["deviation"]
+    assert [(need["difference"], need["blocks"]) for need in document["needs"]] == [
+        (difference, blocks_needed(scale, blocks, difference)) for difference in (0.01, 0.02, 0.05)
+    ]
 
 
 @pytest.mark.parametrize("option", [("--full",), ("--epochs", 2)])

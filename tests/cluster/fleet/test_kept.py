@@ -39,7 +39,7 @@ def document(tmp_path):
         ('{"nodes": [], "left_out": []}', "is not a fleet report, or is damaged"),
         (
             '{"schema": 2, "nodes": [], "left_out": []}',
-            "this fleet report has schema 2, and this version of envkit reads schema 1; measure again",
+            "this fleet report has a later format (schema 2), and this version of envkit reads schema 1; measure again",
         ),
         ('{"schema": 1, "left_out": []}', "nodes: is not a list"),
         ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: is not a list with a node"),

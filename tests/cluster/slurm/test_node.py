@@ -242,8 +242,8 @@ def test_the_record_has_what_the_node_ran(submitted, node, folder):
 def test_settings_of_another_schema_are_refused_and_nothing_is_measured(submitted, on_node, folder):
     submitted()
     path = folder / "submit.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2}))
-    said = "this submission has schema 2, and this version of envkit reads schema 1; measure again"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 1}))
+    said = "this submission has an earlier format (schema 1), and this version of envkit reads schema 2; measure again"
     assert on_node("node1") == (2, f"envkit: node1: {path}: {said}\n")
     assert not (folder / "node1").exists()
 

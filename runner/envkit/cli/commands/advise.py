@@ -15,7 +15,8 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice import expected, reasons
-from envkit.advice.candidates import candidates
+from envkit.advice.candidates import candidates, for_small_blocks
+from envkit.advice.missing import missing
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.bench import early_checks, private_values, race, room, writes
 from envkit.bench.arms import Arm
@@ -28,7 +29,8 @@ from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.cli import engine_options, measuring, racing
+from envkit.checks.interference import interference_in
+from envkit.cli import engine_options, measuring, measuring_options, racing
 from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, refuse_others, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
@@ -43,7 +45,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
-from envkit.engines.measurement import Measurement, TrainingDocument, probe
+from envkit.engines.measurement import Measurement, TrainingDocument, Usage, probe
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.inspection import Inspection
@@ -60,7 +62,7 @@ from envkit.worker.user_command import second_openmp
 WATCH_S, WATCH_LIMIT_S = 10.0, 75.0
 # What a race has in common with the watching, and what means nothing to a process that runs already.
 SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env", "link", "in_place")
-OF_RACE = ("budget", "output")
+OF_RACE = ("budget", "output", "max_memory")
 NOT_WITH_PID = (*OF_RACE, "watch_only", "resume", *SAME)
 WITH_RESUME = ("command", "resume", "json", "quiet", "output")
 
@@ -74,6 +76,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--budget", metavar="TIME", type=duration,
                         help=f"how long all this takes, e.g. 10m (default: {racing.BUDGET_S / 60:g}m, or longer if the "
                         "training starts slowly)")  # fmt: skip
+    measuring_options.add_max_memory(parser)
     parser.add_argument("--watch-only", action="store_true", help="stop after watching, and measure nothing")
     parser.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted race in this folder")
     parser.add_argument("--keep-env", metavar="NAME", action="append", advanced=True,
@@ -124,7 +127,7 @@ def _study(arguments: argparse.Namespace) -> Study:
     argv = tuple(arguments.user_command)
     return Study(
         title="advise",
-        stopping=StoppingRule(budget_s=arguments.budget or racing.BUDGET_S),
+        stopping=StoppingRule(budget_s=arguments.budget or racing.BUDGET_S, max_memory=arguments.max_memory),
         workload=shortened(shlex.join(argv)),
         user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
         engine_options=engine_options.from_arguments(arguments),
@@ -141,6 +144,7 @@ class Watched:
     start_s: float  # of a process, before the first step that counts
     seconds: float  # that the watching took
     steps: int  # that were watched
+    peak_memory_bytes: float  # 0 if unknown
 
 
 def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
@@ -160,10 +164,11 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
     hidden = private_values.hidden(sample, prepared.job.context.kept, prepared.job.context.inherited)
     findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
     applying, left_out = _unless_few_threads(findings, applying, left_out)
-    instead = instead if applying else []
+    applies = partial(_applies, inspection=inspection)
+    small = for_small_blocks(symptoms, {*expected.fitted().fits, *instead}, applies)
+    instead = [*instead, *small] if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, findings)
     can_race = bool(applying) and advice.first_finding is None
-    applies = partial(_applies, inspection=inspection)
     racers = candidates(advice.expected, instead, left_out, applies) if can_race else []
     again = shlex.join(["envkit", "advise", *words(arguments, SAME), "--", *argv])
     advice = replace(
@@ -172,8 +177,10 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
         callers_threads=_callers_threads(study, advice.usable_cpus),
         passed_on=tuple(prepared.job.given),
         removed=prepared.job.context.removed,
+        disturbed=interference_in(measured.usage, measured.seconds or sum(measured.step_s)),
     )
-    return Watched(advice, racers, _start_s(measured, seconds), seconds, len(measured.step_s))
+    peak_bytes = sample.get("peak_memory_bytes", 0)
+    return Watched(advice, racers, _start_s(measured, seconds), seconds, len(measured.step_s), peak_bytes)
 
 
 def _start_s(measured: Measurement, seconds: float) -> float:
@@ -274,7 +281,8 @@ def _advice(
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
     gains = expected.expected(symptoms, applying, here=expected.of_machine(inspection))
     unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
-    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by)
+    lacking = missing(left_out, inspection)
+    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by, missing=lacking)
 
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
@@ -289,7 +297,9 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     applying, left_out = _unless_few_threads(findings, *_apply(inspection))
     instead = _instead(left_out, inspection) if applying else []
     start_it = "envkit advise -- COMMAND" if applying else None
-    return _advice(of_process(observed), applying, left_out, inspection, instead, findings, start_it)
+    advice = _advice(of_process(observed), applying, left_out, inspection, instead, findings, start_it)
+    usage = codec.parse(observed["usage"], Usage)
+    return replace(advice, disturbed=interference_in(usage, observed["seconds"]))
 
 
 def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Finding]:
@@ -341,4 +351,7 @@ def _race(study: Study, watched: Watched, arguments: argparse.Namespace) -> int:
         plan = racing.planned(len(watched.candidates), sample_s, watched.seconds, arguments.budget)
     except TooShort as error:
         raise TooShort(error.too_short, document) from None
+    limit, peak_bytes = study.stopping.max_memory, watched.peak_memory_bytes
+    if limit is not None and peak_bytes:
+        study = replace(study, stopping=replace(study.stopping, most_memory_bytes=(1 + limit) * peak_bytes))
     return racing.run(_timed(study, steps), watched.candidates, plan, watched.seconds, Racing.of(arguments, document))

@@ -237,7 +237,7 @@ class SetsNothingHere(Note):
 
 
 class TooFewBlocksForNoise(Message):
-    """--blocks is less than what a standard deviation takes."""
+    """--blocks is less than what an estimate of the noise takes."""
 
     template = "--blocks {blocks}: the noise can't be estimated from fewer than {least} blocks"
 
@@ -246,11 +246,14 @@ class TooFewBlocksForNoise(Message):
 
 
 class NoiseFound(Note):
-    """The standard deviation of a block's ratio, as a share."""
+    """The noise of a block's ratio that the blocks needed follow from, as a share (``stats.power.interval_scale``)."""
 
-    template = "a block's ratio varies by {deviation:.1%} (standard deviation, from {blocks} blocks of {seconds:.0f} s)"
+    template = (
+        "a block's ratio varies by {scale:.1%} (standard deviation, by the interval's width; from {blocks} blocks of "
+        "{seconds:.0f} s)"
+    )
 
-    deviation: float
+    scale: float
     blocks: int
     seconds: float
 

@@ -9,7 +9,6 @@ import argparse
 import json
 import math
 import shlex
-import statistics
 from functools import partial
 from pathlib import Path
 
@@ -92,15 +91,13 @@ def _tell(folder: Path, as_json: bool, options: argparse.Namespace | None = None
     study, result = measured.study, conclude(measured)
     (arm,) = study.compared
     ratios = measured.block_ratios(arm)
-    deviation = statistics.stdev(ratios)
+    scale = interval_scale(ratios) or 0.0
     noise = bootstrap(measured.timed_steps(study.reference), measured.timed_steps(arm))
     within = noise.within_share if noise else 0.0
-    needs = _needs(
-        study, interval_scale(ratios) or 0.0, len(ratios), result.seconds_per_block, options or _recorded(result)
-    )
+    needs = _needs(study, scale, len(ratios), result.seconds_per_block, options or _recorded(result))
     if as_json:
         noise_document = {
-            "deviation": deviation,
+            "scale": scale,
             "blocks": len(ratios),
             "within_share": within,
             "chance": POWER,
@@ -114,7 +111,7 @@ def _tell(folder: Path, as_json: bool, options: argparse.Namespace | None = None
         terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.item(out, "floor", certainty.floor(result, len(ratios)))
-    terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), result.seconds_per_block))
+    terminal.item(out, "noise", messages.NoiseFound(scale, len(ratios), result.seconds_per_block))
     longer = messages.TrainLonger() if study.user_command else messages.TryLonger(2 * study.training.steps)
     terminal.item(out, "", messages.NoiseWithin(within, longer if within > NOTABLE_SHARE else messages.LongerInVain()))
     out.print()

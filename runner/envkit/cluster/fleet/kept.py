@@ -112,7 +112,7 @@ def _checked(path: Path, document: object) -> tuple[list[Node], list[LeftOut]]:
         raise _refused(path, NotAReport())
     if schema != SCHEMA:
         anew = (*WRITE_ANEW, str(path.parent)) if any(path.parent.glob(RECORDS)) else ()
-        raise InputError(OtherSchema(str(path), "fleet report", schema, SCHEMA, anew))
+        raise InputError(OtherSchema.of(str(path), "fleet report", schema, SCHEMA, anew))
     nodes = _listed(path, document, "nodes", codec.required(Node), _node)
     left_out = _listed(path, document, "left_out", codec.required(LeftOut), _left_out)
     if not nodes:

@@ -20,7 +20,9 @@ from envkit.messages import message_of
 from envkit.tuning.study import TuningStudy
 
 FILE_NAME = "submit.json"
-SCHEMA = 1
+SCHEMA = 2
+# The digest of the file's keys and their types (tests/cli/test_other_schema.py). It changes with the number.
+SHAPE = "04c24998bca5ef32"
 # In a node's place, where all train together: the name of the one run's folder.
 TOGETHER = "all-nodes"
 # Fields that may change from one job of a submission to the next.
@@ -111,7 +113,7 @@ class Settings:
             document = documents.parse_strictly(files.content(path, fix=GIVE_SUBMISSION))
             schema = document.pop("schema")
             if type(schema) is int and schema != SCHEMA:
-                raise InputError(OtherSchema(str(path), "submission", schema, SCHEMA))
+                raise InputError(OtherSchema.of(str(path), "submission", schema, SCHEMA))
             return Settings.from_json(document)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(InvalidSubmission(str(path), message_of(error))) from None
