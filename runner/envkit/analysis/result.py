@@ -296,14 +296,13 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
-    plain = [_comparison(run, arm, measured) for arm in study.compared]
-    has_limit = study.stopping.max_memory is not None
-    over = [over_memory(run, arm) for arm in study.compared] if has_limit else []
-    comparisons = _with_departures(plain, run.dropped, [excess for excess in over if excess is not None])
+    limited = study.compared if study.stopping.max_memory is not None else []
+    over = [excess for arm in limited if (excess := over_memory(run, arm)) is not None]
+    comparisons = _with_departures([_comparison(run, arm, measured) for arm in study.compared], run.dropped, over)
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
-    blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
-    beside = None if study.contrasts else load(samples, blocks, others)
+    blocks = {sample.block for sample in samples}
+    beside = None if study.contrasts else load(samples, len(blocks), run.first(OtherPrograms))
     return Result(
         study=study,
         engines={target: first.surroundings(target) for target in first.engines},
@@ -334,7 +333,7 @@ def conclude(run: Run) -> Result:
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         may_be_best=_may_be_best(intervals, comparisons),
-        memory_unknown=[arm.name for arm in study.compared if is_unknown(run, arm)] if has_limit else [],
+        memory_unknown=[arm.name for arm in limited if is_unknown(run, arm)],
         race=racers(run) if study.is_race else [],
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
