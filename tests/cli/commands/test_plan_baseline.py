@@ -7,8 +7,8 @@ import re
 from collections import Counter
 
 import pytest
-from envkit.stats.power import blocks_needed
 from envkit.bench import record
+from envkit.stats.power import blocks_needed
 
 from tests.cli.commands.conftest import words
 from tests.records import spent
