@@ -323,6 +323,7 @@ USE = """```sh
 envkit advise -- python train.py                 # as you would start it; nothing of it is changed
 envkit advise --watch-only -- python train.py    # what is expected, and no measurement
 envkit advise --budget 10m -- python train.py    # a longer race and a narrower interval
+envkit advise --max-memory 10% -- python train.py # no winner that needs more memory than that
 envkit advise --pid 4711                         # a training that runs already, from outside
 envkit advise --engine docker -- python train.py # in the image
 ```
@@ -347,7 +348,10 @@ there and names the profiles that they extend in their place. One that the galle
 The best profiles then race, with one of each allocator that is installed. Each sample is a short fresh process, in
 random order with the others of its block. After prespecified blocks the slower half leaves (sequential halving). The
 table shows each profile's speed as a share of the winner's, in how many blocks it was, and when it left. A profile
-whose process fails, or whose settings are not in effect, leaves at once.
+whose process fails, or whose settings are not in effect, leaves at once. With `--max-memory`, a profile whose peak
+memory is above that of the watched process by more leaves first. The watched process also runs the profiler, so the
+limit is exact only when the winner is compared with the baseline
+([reference.md](reference.md#the-limit-on-memory)).
 
 The race chooses, and claims nothing. The winner is then compared with the baseline on fresh samples, as by
 `envkit bench`. So a gain that is not there is claimed as rarely as by one run of `envkit bench`

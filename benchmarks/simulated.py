@@ -76,8 +76,8 @@ blocks and steps, which no verdict uses. Lines of one kind of noise have the sam
 together."""
 
 ABOUT_VARYING = f"""The effect of a real profile need not be the same in each block. A report estimates the
-pseudo-median of the blocks' ratios: half of the means of two blocks' log ratios lie below it. That is the median of the
-blocks' effects if these are symmetric about it. *Vary*: effects differ by {VARYING:.0%} (standard deviation, as a
+pseudo-median of the blocks' ratios: half of the means of two blocks' log ratios lie below it. If the blocks' effects
+are symmetric about their median, it is that median. *Vary*: effects differ by {VARYING:.0%} (standard deviation, as a
 logarithm). *In bursts*: a fifth of the blocks, about three at a time, have twice the effect (as a logarithm). The
 pseudo-median then lies between the median effect and the mean one, the nearer to the mean the more noise there is.
 Neighbouring blocks then have like effects, so that they tell less than independent ones. "Covered" is the share of

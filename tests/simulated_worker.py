@@ -25,7 +25,7 @@ from envkit.worker.performance_variables import is_performance_variable
 PR_SET_PDEATHSIG = 1
 DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
 # What a document has as it was planted.
-PASSED_ON = ("modes", "gpu", "backend", "exchange", "observed", "writes")
+PASSED_ON = ("modes", "gpu", "backend", "exchange", "observed", "writes", "peak_memory_bytes")
 
 
 def inspection(commands: list[str], replaced: dict) -> dict:

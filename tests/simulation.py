@@ -49,9 +49,9 @@ class Simulation:
 
         ``seconds``: what they measure, in turn; ``delay``: how long they really take. ``does`` (hang, signal with
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
-        ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit``, ``modes``, ``gpu``, ``backend`` and
-        ``exchange`` replace what they would print, ``losses_in_turn`` has other losses for each sample, and ``quality``
-        is what a test finds where one is asked for.
+        ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit``, ``modes``, ``gpu``, ``backend``,
+        ``exchange`` and ``peak_memory_bytes`` replace what they would print, ``losses_in_turn`` has other losses for
+        each sample, and ``quality`` is what a test finds where one is asked for.
         Their first ``slow_steps`` take three times as long, and those that begin an epoch ``begin_s`` seconds
         more; ``loader`` is what they saw of who loads. ``communication`` is what several ranks say of theirs, and
         ``of_rank`` what one of them does otherwise; ``of_instance`` is that of several at once. ``operators``,

@@ -60,3 +60,16 @@ def test_of_an_odd_number_the_arm_in_the_middle_stays():
     assert slower_half(RATIOS) == ["first", "slow"]
     assert slower_half({name: RATIOS[name] for name in ("fast", "slow", "near")}) == ["slow"]
     assert slower_half({"fast": RATIOS["fast"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("ruled_out", "leaving"),
+    [
+        (("fast",), ["slow", "fast"]),
+        (("fast", "near", "first"), ["fast", "near", "first"]),
+        (tuple(RATIOS), ["first", "slow"]),
+        (("another",), ["first", "slow"]),
+    ],
+)
+def test_arms_that_are_ruled_out_leave_first_unless_no_other_is_left(ruled_out, leaving):
+    assert slower_half(RATIOS, ruled_out) == leaving

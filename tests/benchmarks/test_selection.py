@@ -10,7 +10,17 @@ from envkit.stats.interval import ERROR_RATE
 from envkit.stats.sequential import at_end, at_look, design, stretched
 from envkit.stats.verdict import Verdict
 
-from benchmarks.selection import GAINS, Case, false_claims, rates
+from benchmarks.selection import (
+    CONSTANT,
+    GAINS,
+    IN_BURSTS,
+    VARIES,
+    VARYING,
+    Case,
+    false_claims,
+    log_effects,
+    rates,
+)
 
 MARGIN = 0.02
 RUNS = 300
@@ -42,6 +52,37 @@ def test_runs_that_stop_early_choose_a_profile_near_the_best():
     found = rates(Case(GAINS, 30, 0.08, drops=True, precision=None), RUNS // 2)
     assert found.near >= 0.95
     assert found.share < 1
+
+
+@pytest.mark.parametrize("effects", [CONSTANT, VARIES])
+def test_all_intervals_of_95_percent_of_runs_hold_the_truth(effects):
+    found = rates(Case(GAINS, 30, 0.11, drops=True, effects=effects, precision=None), RUNS)
+    assert found.all_covered >= 1 - ERROR_RATE - chance(RUNS)
+    assert found.found == 1
+    assert found.share < 0.8
+
+
+def test_a_run_knows_its_leader_in_two_thirds_of_the_time():
+    before, today = (
+        rates(Case(GAINS, 45, 0.11, drops=drops, precision=precision), 60)
+        for drops, precision in ((False, 0.04), (True, None))
+    )
+    assert today.share <= 2 / 3 * before.share
+    assert today.near >= 0.95
+
+
+@pytest.mark.parametrize(("effects", "mean"), [(CONSTANT, 1.0), (VARIES, 1.0), (IN_BURSTS, 1.2)])
+def test_effects_differ_from_block_to_block(effects, mean):
+    drawn = log_effects(effects, numpy.array([0.2, 0.0]), 100_000, numpy.random.default_rng(1))
+    assert drawn[:, 0].mean() == pytest.approx(0.2 * mean, abs=0.002)
+    assert numpy.median(drawn[:, 0]) == pytest.approx(0.2, abs=0.002)
+    assert drawn[:, 1].std() == pytest.approx(VARYING if effects == VARIES else 0.0, abs=0.001)
+
+
+def test_the_estimand_lies_between_the_median_effect_and_the_mean_one():
+    little, much = (Case((1.2,), 30, deviation, True, effects=IN_BURSTS).log_speedups[0] for deviation in (0.02, 0.2))
+    assert math.log(1.2) < little < much < 1.22 * math.log(1.2)
+    assert Case((1.2,), 30, 0.2, True, effects=VARIES).log_speedups == (math.log(1.2),)
 
 
 def claims(random):

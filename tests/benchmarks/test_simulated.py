@@ -7,7 +7,8 @@ import math
 import pytest
 from envkit.stats.power import POWER
 
-from benchmarks.simulated import NOISES, RUNS, power, rates
+from benchmarks.selection import VARIES
+from benchmarks.simulated import NOISES, RUNS, power, rates, run
 
 # Which tell a power of 80% to within 3.3% (two standard deviations); `make simulated` takes RUNS.
 POWER_RUNS = 600
@@ -34,6 +35,13 @@ def test_interval_covers_the_truth_as_often_as_it_says(noise, effect):
         assert seen.claimed <= 0.05 + chance(0.05)
     if effect == 0.2:
         assert seen.claimed > 0.5
+
+
+def test_an_effect_that_varies_from_block_to_block_is_covered_as_often():
+    runs = RUNS // 4
+    reported = [run(NOISES["independent"], 0.2, seed, PLANNED, effects=VARIES)[0] for seed in range(runs)]
+    covered = sum(speedup.low <= 1.2 <= speedup.high for speedup in reported) / runs
+    assert covered >= 0.95 - 2 * CHANCE
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from envkit.cli.argument_messages import COUNT, DATE, SHARE, TIME, NotCounts, NotOfForm, NoUnit
-from envkit.cli.arguments import count, counts, duration, moment, share
+from envkit.cli.argument_messages import COUNT, DATE, LIMIT, SHARE, TIME, NotCounts, NotOfForm, NoUnit
+from envkit.cli.arguments import count, counts, duration, limit, moment, share
 from envkit.cli.parser import BadValue
 
 
@@ -39,6 +39,20 @@ def test_share_refuses_and_shows_examples(text):
     with pytest.raises(BadValue) as refused:
         share(text)
     assert refused.value.problem == NotOfForm(text, SHARE)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("10%", 0.1), ("0.1", 0.1), ("0", 0.0), ("0%", 0.0), ("1", 1.0), ("150%", 1.5), (" 5% ", 0.05)]
+)
+def test_limit_as_a_share(text, value):
+    assert limit(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["10", "1.5", "-1%", "-0.1", "512MiB", "much", "", "%", "nan", "inf", 400 * "9" + "%"])
+def test_limit_refuses_and_shows_examples(text):
+    with pytest.raises(BadValue) as refused:
+        limit(text)
+    assert refused.value.problem == NotOfForm(text, LIMIT)
 
 
 def test_count():

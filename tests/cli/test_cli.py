@@ -60,15 +60,15 @@ FLAGS = {
     "tune": (
         "--engine", "--python", "--space", "--nproc", "--backend", "--budget", "--numerics", "--exhaustive", "--blocks",
         "--seed", "--profile", "--resume", "--workload", "--device", "--metric", "--steps", "--data",
-        "--output", "--json",
+        "--output", "--json", "--max-memory",
     ),
     "bench": (
         "PROFILE", "--engine", "--nproc", "--nodes", "--backend", "--against-python", "--against-image",
-        "--against-sif", "--against-sqsh", *MEASURING,
+        "--against-sif", "--against-sqsh", "--max-memory", *MEASURING,
     ),
     "submit": ("PROFILE", "--nodes", *SLURM, *shown("submit")),
     "plan": ("PROFILE", "--engine", *shown("plan")),
-    "matrix": ("PROFILE", "--engine", *MEASURING),
+    "matrix": ("PROFILE", "--engine", "--max-memory", *MEASURING),
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": (

@@ -107,6 +107,8 @@ TABLE = [
     (("advise", "--pid", "1", "--", "true"), None, "cli.either-or", "--pid"),
     (("advise", "--pid", "1", "--budget", "4m"), None, "cli.has-no-effect", "--budget"),
     (("advise", "--watch-only", "--budget", "4m", "--", "true"), None, "cli.has-no-effect", "--budget"),
+    (("advise", "--watch-only", "--max-memory", "4%", "--", "true"), None, "cli.has-no-effect", "--max-memory"),
+    (("advise", "--pid", "1", "--max-memory", "0%"), None, "cli.has-no-effect", "--max-memory"),
     (("advise", "--resume", "x", "--", "true"), None, "cli.has-no-effect", "the command after --"),
     (("advise", "python", "a b.py"), None, "cli.dashes-missing", "envkit advise -- python 'a b.py'"),
     (("exec", "baseline", "python", "a b.py"), None, "cli.dashes-missing", "envkit exec baseline -- python 'a b.py'"),

@@ -32,6 +32,10 @@ BAD = [
     "bench intel-omp --budget 3",
     "matrix --budget 10",
     "tune --budget 3",
+    # limits
+    "bench intel-omp --max-memory 10",
+    "matrix --max-memory much",
+    "tune --max-memory=-1%",
     # budgets
     "bench intel-omp --budget 3s",
     "bench intel-omp jemalloc glibc-retain --budget 3s",

@@ -121,6 +121,19 @@ def test_an_arm_that_a_node_found_wrong_is_not_recommended(cluster, tmp_path, be
     assert rows.rows[0] == next(row for row in type_wording.rows(verdict) if row.label == "mine")
 
 
+def test_an_arm_above_the_memory_limit_on_a_node_is_not_recommended(cluster, tmp_path):
+    def larger(node, events):
+        events[0]["study"]["stopping"]["max_memory"] = 0.1
+        for event in events:
+            if event["event"] == "sample" and event["arm"] == "mine" and node == "node2":
+                event["peak_memory_bytes"] *= 1.5
+
+    verdict = type_verdict.find(cluster([0.5, 0.5], larger), MARGIN)
+    assert verdict.cautions == {"mine": messages.OverMemoryOn("node2", 0.5)}
+    table, _ = type_wording.page_parts(verdict, tmp_path)
+    assert table.rows[0][3] == messages.OVER_MEMORY
+
+
 def test_two_profiles_are_compared_with_each_other_in_the_blocks_of_each_node(cluster):
     def third(node, events):
         for event in events:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envkit.bench.decide import race_ratios
 from envkit.bench.events import Failure
+from envkit.bench.memory_limit import over_in_race
 from envkit.bench.run import Run
 from envkit.stats.interval import middle_of
 from envkit.stats.selection import standings
@@ -22,6 +23,7 @@ class Racer:
     left_after: int | None = None  # complete blocks; None: it was there until the race ended
     failed: bool = False  # a worker of it failed
     not_in_effect: bool = False  # its settings were not in effect
+    over_memory: bool = False  # its peak memory was above the limit
 
 
 def racers(run: Run) -> list[Racer]:
@@ -29,7 +31,7 @@ def racers(run: Run) -> list[Racer]:
     if not run.study.is_race:
         return []
     first, *others = _ranked(run)
-    failed = {event.arm for event in run.all(Failure)}
+    failed, over = {event.arm for event in run.all(Failure)}, over_in_race(run)
     shown = []
     for name in (first, *others):
         arm, dropped = run.study.arm(name), run.dropped.get(name)
@@ -38,7 +40,7 @@ def racers(run: Run) -> list[Racer]:
         speed = math.exp(middle_of(ratios)) if ratios else None
         is_failed = name in failed
         no_effect = name in run.withdrawn and not is_failed
-        shown.append(Racer(name, len(run.samples(arm)), speed, left_after, is_failed, no_effect))
+        shown.append(Racer(name, len(run.samples(arm)), speed, left_after, is_failed, no_effect, name in over))
     return shown
 
 

@@ -33,9 +33,12 @@ def ratio_of(comparison: Comparison) -> float | None:
     return comparison.speedup.ratio if comparison.speedup else comparison.single_ratio
 
 
-def place(comparison: Comparison) -> tuple[bool, float]:
-    """Return a key that is highest for the best: an arm that was dropped is slower than one that was not."""
-    return comparison.dropped is None, ratio_of(comparison) or 0.0
+def place(comparison: Comparison) -> tuple[bool, bool, float]:
+    """Return a key that is highest for the best: an arm that was dropped is slower than one that was not.
+
+    One that needs more memory than the limit comes last.
+    """
+    return comparison.over_memory is None, comparison.dropped is None, ratio_of(comparison) or 0.0
 
 
 def ranked(comparisons: Sequence[Comparison], view: View) -> list[Comparison]:
@@ -66,8 +69,12 @@ def weight(comparisons: Sequence[Comparison], name: str) -> str:
 
 
 def weight_of(comparison: Comparison) -> str:
-    """Return the weight of a comparison: one that holds only beside a load is neither good nor bad."""
-    return WEIGHTS.get(comparison.verdict, "plain") if comparison.load is None else "plain"
+    """Return the weight of a comparison.
+
+    One that holds only beside a load, or of an arm above the limit on memory, is neither good nor bad.
+    """
+    is_plain = comparison.load is not None or comparison.over_memory is not None
+    return "plain" if is_plain else WEIGHTS.get(comparison.verdict, "plain")
 
 
 def findings(each: Sequence[Finding], comparisons: Sequence[Comparison], view: View) -> list[Finding]:

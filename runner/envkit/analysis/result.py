@@ -24,6 +24,7 @@ from envkit.bench.arms import Arm, Role, View
 from envkit.bench.decide import ENDED, FAILED, PRECISE
 from envkit.bench.events import Calibration, Failure, LeftOut, Lengths, Longer, OtherPrograms, ReferenceKernel, WarmUp
 from envkit.bench.events import Sample as Recorded
+from envkit.bench.memory_limit import OverMemory, is_unknown, over_memory
 from envkit.bench.problems import restored
 from envkit.bench.room import need
 from envkit.bench.run import Run
@@ -85,7 +86,7 @@ class Departure:
     """An arm was dropped after so many complete blocks, as it is slower than another arm."""
 
     blocks: int
-    slower_than: str
+    slower_than: str | None  # None: its peak memory is above the limit
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ class Comparison:
     spans_blocks: bool = False  # whether the interval reaches from the lowest block's ratio to the highest
     drift: Drift | None = None  # how that ratio changed in the run
     dropped: Departure | None = None  # where the arm left the run early
+    over_memory: OverMemory | None = None  # where its peak memory is above the limit of the study
 
     @property
     def words(self) -> str:
@@ -119,7 +121,7 @@ class Comparison:
 
         It lacks what only plans the next run or words the report, and the departure, which the run's document has.
         """
-        unlisted = ("scale", "spans_blocks", "dropped")
+        unlisted = ("scale", "spans_blocks", "dropped", "over_memory")
         return {
             **{name: value for name, value in asdict(self).items() if name not in unlisted},
             "verdict": self.words,
@@ -165,6 +167,7 @@ class Result:
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
     may_be_best: list[str] = field(default_factory=list)  # arms that can't be told from the fastest, that one first
     race: list[Racer] = field(default_factory=list)  # of a race, the fastest first
+    memory_unknown: list[str] = field(default_factory=list)  # arms whose peak can't be held against the limit
     course: Course = field(default_factory=Course)
 
     @property
@@ -190,6 +193,11 @@ class Result:
     def dropped(self) -> dict[str, Departure]:
         """Return when each arm that was dropped left the run, by its name."""
         return {comparison.arm: comparison.dropped for comparison in self.comparisons if comparison.dropped}
+
+    @property
+    def over_memory(self) -> list[OverMemory]:
+        """Return the arms whose peak memory is above the limit of the study."""
+        return [comparison.over_memory for comparison in self.comparisons if comparison.over_memory]
 
     def peaks(self, arm: str) -> tuple[float, float] | None:
         """Return the peak memory of an arm and of its reference, in bytes.
@@ -239,6 +247,8 @@ class Result:
             "may_be_best": self.may_be_best,
             "race": [asdict(racer) for racer in self.race],
             "dropped": {name: asdict(departure) for name, departure in self.dropped.items()},
+            "over_memory": [{**asdict(one), "share": one.share} for one in self.over_memory],
+            "memory_unknown": self.memory_unknown,
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
@@ -276,8 +286,7 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
-    departures = {name: Departure(event.block, event.arms[name]) for name, event in run.dropped.items()}
-    comparisons = [replace(_comparison(run, arm, measured), dropped=departures.get(arm.name)) for arm in study.compared]
+    comparisons = _comparisons(run, measured)
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
     blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
@@ -312,6 +321,7 @@ def conclude(run: Run) -> Result:
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         may_be_best=_may_be_best(intervals, comparisons),
+        memory_unknown=[arm.name for arm in study.compared if is_unknown(run, arm)],
         race=racers(run),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
@@ -326,7 +336,7 @@ def _may_be_best(intervals: Intervals, comparisons: Sequence[Comparison]) -> lis
     sound = [
         comparison
         for comparison in comparisons
-        if comparison.speedup and not (comparison.load or comparison.beside)
+        if comparison.speedup and not (comparison.load or comparison.beside or comparison.over_memory)
         and (comparison.losses is None or comparison.losses.agree)
     ]  # fmt: skip
     if study.view is not View.EFFECTS or all(comparison.verdict != Verdict.FASTER for comparison in sound):
@@ -355,6 +365,21 @@ def _seconds_per_block(in_blocks: Sequence[Recorded | ReferenceKernel]) -> float
     """Return how long a block takes, with the starts of its workers; 0 where none is complete."""
     blocks = len({event.block for event in in_blocks})
     return sum(event.worker_seconds for event in in_blocks) / blocks if blocks else 0.0
+
+
+def _comparisons(run: Run, measured: dict[str, Measured]) -> list[Comparison]:
+    """Return each comparison, with when the arm left, and its peak memory where that is above the limit."""
+    departures = {
+        name: Departure(event.block, None if event.over_memory else event.arms[name])
+        for name, event in run.dropped.items()
+    }
+    comparisons = []
+    for arm in run.study.compared:
+        comparison = _comparison(run, arm, measured)
+        is_in_effect = comparison.verdict != Verdict.NOT_IN_EFFECT
+        over = over_memory(run, arm) if is_in_effect else None
+        comparisons.append(replace(comparison, dropped=departures.get(arm.name), over_memory=over))
+    return comparisons
 
 
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:

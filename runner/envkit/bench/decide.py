@@ -8,6 +8,7 @@ from __future__ import annotations
 from envkit.bench import room
 from envkit.bench.arms import Arm
 from envkit.bench.events import Dropped, FixedDesign, Longer, Resume
+from envkit.bench.memory_limit import is_clearly_over, over_in_race
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.room import DESIGN_BLOCKS, LATEST, OVERSHOOT, block_s, reading_s, readings_s, wants_reading
@@ -36,6 +37,8 @@ def after_blocks(run: Run, blocks: int) -> Decision:
             return longer
         if blocks >= (LATEST if rule.blocks else DESIGN_BLOCKS):
             return _design(run, blocks)
+    if fixed is not None and blocks < fixed.planned and (over := _over_memory(run)):
+        return _dropped(run, fixed, blocks, over, over_memory=True)
     looked = _at_look(run, fixed, blocks) if fixed is not None and blocks in fixed.looks[:-1] else None
     if looked is not None:
         return looked
@@ -44,19 +47,31 @@ def after_blocks(run: Run, blocks: int) -> Decision:
     return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
 
 
+def _over_memory(run: Run) -> dict[str, str]:
+    """Return the arms to drop for their peak memory, each with its reference. Of all that are left the fastest stays.
+
+    Memory tells nothing of times, so that this is no look at the ratios.
+    """
+    left = [arm for arm in run.study.compared if arm.name not in run.dropped] if run.study.drops_arms else []
+    over = {arm.name: run.study.reference.name for arm in left if is_clearly_over(run, arm)}
+    if over and len(over) == len(left):
+        del over[leader({arm.name: run.block_ratios(arm) for arm in left})]
+    return over
+
+
 def in_race(run: Run, blocks: int) -> Dropped | str | None:
     """Return which arms leave a race after so many complete ``blocks``, or why it ends.
 
-    The slower half leaves after each of the rule's ``halvings``. A race ends early if one arm is left. After the first
-    halving it also ends if it takes more than its share of the budget.
+    The slower half leaves after each of the rule's ``halvings``, those above the limit on memory first. A race ends
+    early if one arm is left. After the first halving it also ends if it takes more than its share of the budget.
     """
     rule, racing = run.study.stopping, run.racing
     if len(racing) < 2:
         return COMPLETE if racing else FAILED
     ratios = race_ratios(run)
     if blocks in rule.halvings and all(event.block != blocks for event in run.all(Dropped)):
-        slower, first = slower_half(ratios), next(iter(standings(ratios)))
-        arms = dict.fromkeys(slower, first)
+        slower = slower_half(ratios, over_in_race(run))
+        arms = dict.fromkeys(slower, next(name for name in standings(ratios) if name not in slower))
         return Dropped(block=blocks, arms=arms, planned_blocks=max(rule.halvings), looks=[*rule.halvings])
     if blocks >= max(rule.halvings):
         return COMPLETE
@@ -124,7 +139,7 @@ def _leaders(run: Run) -> dict[Arm, Arm]:
     """Return, for each arm that was not dropped, the leader that it is compared with; a leader's is itself.
 
     The leader is the arm of the highest speedup so far. Arms that leave results and vendors' checks alone have their
-    own. Reports recommend the fastest of them first, so it stays if another arm is faster.
+    own leader, as reports recommend the fastest of them first. So it stays if another arm is faster.
     """
     left = [arm for arm in run.study.compared if arm.name not in run.dropped]
     supported = [arm for arm in left if run.is_supported(arm)]
@@ -153,12 +168,13 @@ def slower_arms(run: Run, fixed: Design) -> dict[str, str]:
     return slower
 
 
-def _dropped(run: Run, fixed: Design, blocks: int, arms: dict[str, str]) -> Dropped:
+def _dropped(run: Run, fixed: Design, blocks: int, arms: dict[str, str], over_memory: bool = False) -> Dropped:
     """Return that ``arms`` are dropped; the others get as many blocks as there is time for, at least those planned."""
     left_s = max(0.0, run.left_s - readings_s(run, blocks))
     one_s = block_s(run, blocks, DESIGN_BLOCKS, without=arms)
     goes_on = stretched(fixed, blocks, max(fixed.planned, blocks + int(left_s / one_s)))
-    return Dropped(block=blocks, arms=arms, planned_blocks=goes_on.planned, looks=[*goes_on.looks])
+    planned, looks = goes_on.planned, [*goes_on.looks]
+    return Dropped(block=blocks, arms=arms, planned_blocks=planned, looks=looks, over_memory=over_memory)
 
 
 def _over_budget(run: Run, blocks: int) -> str | None:

@@ -87,15 +87,18 @@ class FixedDesign(Timed, frozen=True, kw_only=True, tag="design"):
 
 
 class Dropped(Timed, frozen=True, kw_only=True, tag="dropped"):
-    """The event ``dropped``: after so many complete blocks, ``arms`` are measured no longer, as others are faster.
+    """The event ``dropped``: after so many complete blocks, ``arms`` are measured no longer.
+
+    Others are faster, or with ``over_memory`` their peak memory is above the limit.
 
     The blocks that fit into the time that is left, and the looks, replace those of the design.
     """
 
     block: int
-    arms: dict[str, str]  # by name, each with the arm that it is slower than
+    arms: dict[str, str]  # by name, each with the arm that it is slower than, or needs more memory than
     planned_blocks: int
     looks: list[int]
+    over_memory: bool = False
 
 
 class LeftOut(Timed, frozen=True, kw_only=True, tag="left-out"):

@@ -21,7 +21,7 @@ from envkit.bench.arms import Arm, View
 from envkit.bench.events import Dropped, Failure, FixedDesign, Longer, ReferenceKernelFailure, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
-from envkit.bench.messages import ONE_OF_EACH, ArmsDropped, BlocksFit, InterimBest, InterimSpeedup
+from envkit.bench.messages import ONE_OF_EACH, ArmsDropped, ArmsOverMemory, BlocksFit, InterimBest, InterimSpeedup
 from envkit.bench.neighbours import Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -110,7 +110,8 @@ class _Run:
             if isinstance(decision, Longer) and (need := room.need(self.so_far)) is not None:
                 self.say(room.going_on(need))
             elif isinstance(decision, Dropped):
-                self.say(ArmsDropped(decision.block, tuple(decision.arms)))
+                kind = ArmsOverMemory if decision.over_memory else ArmsDropped
+                self.say(kind(decision.block, tuple(decision.arms)))
         return decision
 
     def commands(self) -> dict[str, str]:

@@ -49,6 +49,15 @@ class ArmsDropped(Note):
     names: tuple[str, ...]
 
 
+class ArmsOverMemory(Note):
+    """The peak memory of these is above the limit; their time goes to the others."""
+
+    template = "dropped after {blocks:count block}, as they need more memory than --max-memory allows: {names}"
+
+    blocks: int
+    names: tuple[str, ...]
+
+
 class BudgetTooShort(Message):
     """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
 

@@ -92,7 +92,7 @@ def sample_steps(step_s: float, start_s: float, watched: int) -> int:
 def race_of(base: Study, names: Sequence[str], race_plan: Plan) -> Study:
     """Return the race of the profiles ``names`` as a study. ``base`` has the command and the baseline's arm."""
     arms = tuple(replace(base.reference, name=name, profile=name) for name in names[: race_plan.arms])
-    rule = StoppingRule(race_plan.total_s, halvings=race_plan.halvings)
+    rule = replace(base.stopping, budget_s=race_plan.total_s, halvings=race_plan.halvings)
     made = replace(base, title="advise-race", view=View.RACE, stopping=rule).with_arms(arms)
     return replace(made, contrasts=())
 
@@ -101,6 +101,6 @@ def confirmation(race_study: Study, winner: str, budget_s: float) -> Study:
     """Return the study that compares the ``winner`` of a race with the baseline, on fresh samples."""
     arm = race_study.arm(winner)
     arms = (replace(arm, name=REFERENCE_PROFILE, profile=REFERENCE_PROFILE), arm)
-    rule = StoppingRule(budget_s, open_ended=True)
+    rule = StoppingRule(budget_s, open_ended=True, max_memory=race_study.stopping.max_memory)
     made = replace(race_study, title=f"advise-{winner}", view=View.EFFECTS, stopping=rule, seed=None)
     return made.with_arms(arms)

@@ -81,6 +81,8 @@ class StoppingRule:
     margin: float = MARGIN  # the smallest difference that matters, as a share
     timeout_s: float = TIMEOUT_S  # of one worker
     drop_arms: bool = False  # profiles that can't be the fastest leave at a look
+    max_memory: float | None = None  # above its reference's peak memory by more than this share an arm is out
+    most_memory_bytes: float | None = None  # of a race, which has no baseline: a racer above it leaves first
     halvings: tuple[int, ...] = ()  # of a race: after so many blocks the slower half leaves; the last of them ends it
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
@@ -414,6 +416,8 @@ class Study:
         least = {
             "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
             "stopping.precision": (stopping.precision or 0.0, 0), "stopping.margin": (stopping.margin, 0),
+            "stopping.max_memory": (stopping.max_memory or 0.0, 0),
+            "stopping.most_memory_bytes": (stopping.most_memory_bytes or 0.0, 0),
             "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (self.ranks, 1), "nodes": (self.nodes, 1),
             "options.scale": (self.options.scale, 1), "stopping.halvings": (first, 1 if self.is_race else 0),
         }  # fmt: skip

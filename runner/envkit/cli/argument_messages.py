@@ -7,6 +7,7 @@ from envkit.messages import Message
 # The forms of values.
 TIME = "a time above 0; write for example 60s, 4m or 1h"
 SHARE = "a share between 0 and 1; write for example 4% or 0.04"
+LIMIT = "a share of the baseline's memory; write for example 10% or 0.1, and 150% for more than 1"
 COUNT = "a whole number above 0"
 DATE = "a date; write for example 2026-11-01, 12h, 7d or 4w"
 

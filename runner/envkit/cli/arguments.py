@@ -13,6 +13,7 @@ from envkit.cli.argument_messages import (
     COMMAND,
     COUNT,
     DATE,
+    LIMIT,
     SHARE,
     TIME,
     NoNodeNames,
@@ -50,6 +51,18 @@ def share(word: str) -> float:
     value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
     if not 0 < value < 1:
         raise BadValue(NotOfForm(word, SHARE))
+    return value
+
+
+def limit(word: str) -> float:
+    """Return ``10%`` or ``0.1`` as 0.1, and ``150%`` as 1.5. Raise BadValue for a number above 1 without a percent sign.
+
+    Such a number is more likely meant in percent, or in bytes.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", word.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match else math.inf
+    if match is None or value == math.inf or (value > 1 and not match[2]):
+        raise BadValue(NotOfForm(word, LIMIT))
     return value
 
 
@@ -149,9 +162,14 @@ def refuse_others(arguments: argparse.Namespace, allowed: Collection[str], other
     refuse(arguments, [name for name in vars(arguments) if name not in allowed], other)
 
 
+def is_value(value: object) -> bool:
+    """Return whether an option was given, by the value that argparse has for it. 0, as of ``0%``, is a value."""
+    return value is not None and value is not False and value != []
+
+
 def options_given(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
     """Return those options that were given of the ones that argparse keeps under ``names``."""
-    there = [name for name in names if vars(arguments).get(name) not in (None, False, [])]
+    there = [name for name in names if is_value(vars(arguments).get(name))]
     return ["PROFILE" if name == "profile" else option(name) for name in there]
 
 

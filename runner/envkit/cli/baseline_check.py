@@ -40,6 +40,7 @@ from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS
 # Options of other commands that measure.
 NOT_HERE: dict[str, object] = {
     "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "seed": None, "nproc": None,
+    "max_memory": None,
     "nodes": None, "weak": False, "dry_run": False, "resume": None,
 }  # fmt: skip
 # The most timed steps of a sample.

@@ -26,7 +26,7 @@ from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.run import Run
 from envkit.bench.study import Study
-from envkit.cli.arguments import is_quiet, option
+from envkit.cli.arguments import is_quiet, is_value, option
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import (
     NoRoom,
@@ -166,7 +166,7 @@ def is_alone(arguments: argparse.Namespace, first: Event, free: Collection[str] 
 def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
     """Return the options beside --resume that say what to run, by argparse's names."""
     beside = ("command", "resume", "json", "quiet", "output", *free)
-    return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
+    return [name for name, value in vars(arguments).items() if name not in beside and is_value(value)]
 
 
 def lacks_profile(arguments: argparse.Namespace, needs: Message, kind: str = "run") -> InputError:

@@ -19,7 +19,7 @@ from envkit.bench.study import (
 )
 from envkit.cli import engine_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
-from envkit.cli.arguments import add_output_options, count, duration, no_effect, refuse, share
+from envkit.cli.arguments import add_output_options, count, duration, limit, no_effect, refuse, share
 from envkit.cli.measuring_messages import NameOfReference, NameTaken, NotATarget
 from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
@@ -70,7 +70,7 @@ def add(
     group = parser.add_argument_group("output")
     group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted run in this folder")
     add_output(parser)
-    parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False)  # which not all of these commands have
+    parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False, max_memory=None)  # which not all of these commands have
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS
@@ -102,6 +102,14 @@ def add_keep_arms(parser: Parser) -> None:
     group.add_argument("--keep-arms", action="store_true", advanced=True,
                        help="measure all profiles to the end (default: drop those that can't be the "
                        "fastest)")  # fmt: skip
+
+
+def add_max_memory(parser: Parser, group_name: str = "how long") -> None:
+    """Add the limit on peak memory, to the group of options of that name."""
+    group = parser.add_argument_group(group_name)
+    group.add_argument("--max-memory", metavar="SHARE", type=limit, advanced=True,
+                       help="rule out profiles whose peak memory is above the baseline's by more than SHARE, e.g. "
+                       "10%% (default: no limit)")  # fmt: skip
 
 
 def add_output(parser: Parser) -> None:
@@ -152,6 +160,7 @@ def study(
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         drop_arms=drop_arms,
+        max_memory=arguments.max_memory,
         open_ended=arguments.budget is None,
     )
     made = Study(

@@ -18,6 +18,7 @@ from envkit.cli.commands.tune_messages import NODES, TunedTitle
 from envkit.cli.ending import end_with
 from envkit.cli.node_messages import ChoiceNotInSpace, ChoiceNotShipped, NothingConfirmed, RecordsIn
 from envkit.cluster import type_verdict, type_wording
+from envkit.cluster.messages import OverMemoryOn
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
 from envkit.cluster.type_verdict import TypeVerdict
@@ -139,8 +140,9 @@ def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) ->
         for comparison in (tuned_one, shipped_one)
         if comparison is not None and comparison.verdict == Verdict.FASTER
     ]
-    refused = tuple(arm for arm in faster if arm in verdict.cautions)
-    won = {*faster} - {*refused}
+    over = tuple(arm for arm in faster if isinstance(verdict.cautions.get(arm), OverMemoryOn))
+    refused = tuple(arm for arm in faster if arm in verdict.cautions and arm not in over)
+    won = {*faster} - {*refused, *over}
     best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
     if best == confirm.TUNED:
         require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
@@ -151,7 +153,7 @@ def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) ->
         raise InputError(ChoiceNotShipped(str(folder), str(shipped)))
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
-    return _Outcome(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
+    return _Outcome(Decision(best, tuned_one, shipped_one, versus, refused=refused, over_memory=over), shipped, verdict, made)
 
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:

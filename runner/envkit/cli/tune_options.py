@@ -46,6 +46,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--blocks", metavar="N", type=count, advanced=True,
                        help=f"with --exhaustive: run N trials of each candidate (default: {GRID_BLOCKS})")  # fmt: skip
     group.add_argument("--seed", metavar="N", type=count, advanced=True, help="seed the search (default: 1)")
+    measuring_options.add_max_memory(parser, "search")
     group = parser.add_argument_group("what to train")
     group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
                        help=f"tune for {', '.join(WORKLOADS)}, or a file like mine.yaml (default: cnn)")  # fmt: skip

@@ -10,7 +10,7 @@ from envkit.messages import Advice, Caution, Message, Note, Severity
 SPEEDUP = "{ratio:ratio}x {reference} speed (95% CI {low:ratio} to {high:ratio}) on {nodes:count node}: "
 
 # What the table of profiles says of one that is not recommended.
-NOT_IN_EFFECT, LOSSES_DIFFER = "not in effect", "losses differ"
+NOT_IN_EFFECT, LOSSES_DIFFER, OVER_MEMORY = "not in effect", "losses differ", "over the memory limit"
 COLUMNS = ("profile", "speedup", "95% CI", "difference", "nodes", "SD of nodes", "another node")
 
 
@@ -68,6 +68,15 @@ class LossesDifferOn(Caution):
     template = "losses differ from the baseline's on {node}"
 
     node: str
+
+
+class OverMemoryOn(Caution):
+    """A profile's peak memory is above the limit on a node, by ``share`` above the baseline's."""
+
+    template = "needs {share:percent} more memory than the baseline on {node}, above the limit"
+
+    node: str
+    share: float
 
 
 # --- results ---

@@ -19,7 +19,7 @@ from envkit.bench.study import Study
 from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
-from envkit.cluster.messages import LossesDifferOn, NotInEffectOn, OfAnotherType, SlowNode, UnderLoad
+from envkit.cluster.messages import LossesDifferOn, NotInEffectOn, OfAnotherType, OverMemoryOn, SlowNode, UnderLoad
 from envkit.common.errors import InputError
 from envkit.messages import Message
 from envkit.report.verdict import beside
@@ -82,6 +82,8 @@ class _Runs:
                 self.cautions.setdefault(comparison.arm, NotInEffectOn(node))
             elif comparison.losses is not None and not comparison.losses.agree:
                 self.cautions.setdefault(comparison.arm, LossesDifferOn(node))
+            elif comparison.over_memory is not None:
+                self.cautions.setdefault(comparison.arm, OverMemoryOn(node, comparison.over_memory.share))
         if pair is not None and {*pair} <= of.keys():
             arm, reference = (of[name] for name in pair)
             self.versus[node] = run.block_ratios(arm, reference=reference)

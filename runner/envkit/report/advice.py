@@ -128,6 +128,7 @@ def _per_profile(result: Result) -> list[Message]:
         return [chosen]
     advised, has_best = list[Message](), False
     ranked = ranking.ranked(result.comparisons, study.view)
+    ranked = [one for one in ranked if one.over_memory is None] or ranked
     if len(ranked) > 1:
         # the noisiest of many is the likeliest to be at the top without being known to be faster
         by_speed = 0 if ranking.many(ranked) else -1
@@ -242,9 +243,13 @@ def _of_settings(result: Result) -> list[Message]:
 
 
 def is_worth_it(comparison: Comparison) -> bool:
-    """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load."""
+    """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load.
+
+    Its peak memory is within the limit of the run.
+    """
     large = comparison.speedup is not None and not comparison.speedup.within_margin
-    return comparison.verdict == Verdict.FASTER and large and comparison.load is None
+    is_usable = comparison.load is None and comparison.over_memory is None
+    return comparison.verdict == Verdict.FASTER and large and is_usable
 
 
 def _of_image(result: Result, comparison: Comparison) -> Message | None:
@@ -325,6 +330,8 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
     if comparison.speedup is None:
         return _without_speedup(result, comparison, arm)
     study, reference = result.study, result.study.reference_of(arm).name
+    if (over := comparison.over_memory) is not None and study.stopping.max_memory is not None:
+        return messages.StayWithin(reference, arm.name, over.share, study.stopping.max_memory)
     if comparison.speedup.within_margin:
         return messages.ChooseFreely(reference, arm.name)
     if comparison.verdict == Verdict.SLOWER:

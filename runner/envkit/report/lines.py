@@ -11,6 +11,7 @@ from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
 from envkit.analysis.result import Comparison, Departure, Measured, Result
 from envkit.bench.arms import View
+from envkit.bench.memory_limit import GPU
 from envkit.checks import effect
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
@@ -70,6 +71,7 @@ def rows(result: Result) -> list[Row]:
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
         ("Best", best([study.names(arm)[0] for arm in result.may_be_best])),
         ("Dropped", dropped(result.dropped)),
+        *(("Memory", message) for message in memory(result)),
         ("Settings", settings(shown, result.not_in_effect, len(comparisons), things, has_settings)),
         *(("Losses", message) for message in losses(result)),
         *(("Noise", message) for message in noisy),
@@ -94,12 +96,13 @@ def best(names: Sequence[str]) -> Message | None:
 
 
 def dropped(departures: Mapping[str, Departure]) -> Message | None:
-    """Return which arms left the run early, when, and what they are slower than; None if all were kept."""
-    if not departures:
+    """Return which arms left the run early, when, and what they are slower than; None if no arm was slower."""
+    slower = {name: departure for name, departure in departures.items() if departure.slower_than is not None}
+    if not slower:
         return None
-    blocks = {departure.blocks for departure in departures.values()}
-    faster = {departure.slower_than for departure in departures.values()}
-    names, last = [*departures], max(blocks) if len(blocks) > 1 else None
+    blocks = {departure.blocks for departure in slower.values()}
+    faster = {departure.slower_than or "" for departure in slower.values()}
+    names, last = [*slower], max(blocks) if len(blocks) > 1 else None
     return messages.Dropped(
         min(blocks),
         last,
@@ -107,6 +110,24 @@ def dropped(departures: Mapping[str, Departure]) -> Message | None:
         tuple(names[:MOST_NAMED]),
         len(names[MOST_NAMED:]) or None,
     )
+
+
+def memory(result: Result) -> list[Message]:
+    """Return which arms are above the study's limit on memory, and which could not be compared with it."""
+    limit, over, unknown = result.study.stopping.max_memory, result.over_memory, tuple(result.memory_unknown)
+    has_result = any(map(ranking.ratio_of, result.comparisons))
+    if limit is None or not (over or has_result):
+        return []
+    arms = tuple(
+        messages.ArmOverLimit(
+            one.arm, one.peak_bytes, one.reference_bytes, one.share, GPU if one.memory == GPU else None
+        )
+        for one in over
+    )
+    lines: list[Message] = [messages.LimitUnchecked(limit, unknown)] if unknown else []
+    if arms:
+        return [messages.OverLimit(limit, arms[:MOST_NAMED], len(arms[MOST_NAMED:]) or None), *lines]
+    return lines or [messages.WithinLimit(limit)]
 
 
 def _weight(message: Message) -> str:

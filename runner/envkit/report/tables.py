@@ -18,7 +18,7 @@ from envkit.rendering import ratio, text
 from envkit.report import cautions, judgement, observed, scaling
 from envkit.report.messages import headings
 from envkit.report.messages import tables as messages
-from envkit.report.messages.headings import UNDER_LOAD
+from envkit.report.messages.headings import OVER_MEMORY, UNDER_LOAD
 from envkit.report.parts import Table
 from envkit.stats.verdict import Verdict
 from envkit.worker.request import UserCommand
@@ -221,7 +221,7 @@ def found_cells(comparison: Comparison) -> list[str]:
     difference = headings.DIFFERENCES.get(speedup.verdict.name) or f"within {speedup.margin * 100:g}%"
     if speedup.verdict == Verdict.FASTER and judgement.losses_differ(comparison):
         difference = headings.LOSSES_DIFFER
-    difference += UNDER_LOAD * (comparison.load is not None)
+    difference += UNDER_LOAD * (comparison.load is not None) + OVER_MEMORY * (comparison.over_memory is not None)
     return [f"{ratio(speedup.ratio)}x", f"{ratio(speedup.low)} to {ratio(speedup.high)}", difference]
 
 
@@ -266,7 +266,8 @@ def _left(racer: Racer) -> str:
         return headings.RACER_FAILED
     if racer.not_in_effect:
         return headings.RACER_NOT_IN_EFFECT
-    return headings.TO_THE_END if racer.left_after is None else text(messages.LeftAfter(racer.left_after))
+    left = headings.TO_THE_END if racer.left_after is None else text(messages.LeftAfter(racer.left_after))
+    return f"{left}{OVER_MEMORY}".removeprefix(", ") if racer.over_memory else left
 
 
 def key(check: Check) -> str:

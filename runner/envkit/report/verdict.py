@@ -58,7 +58,9 @@ def headline(result: Result) -> Row:
         comparison = result.comparisons[0]  # the whole of a profile that is ablated
         single = measured(comparison, *study.names(comparison.arm), study.until)
         verdict = without_speedup(result, comparison) if single is None else single
-    return Row("", verdict, "good" if isinstance(verdict, GOOD) else "bad" if isinstance(verdict, BAD) else "plain")
+    is_out = bool(result.over_memory) and len(result.comparisons) == 1
+    is_good = isinstance(verdict, GOOD) and not is_out
+    return Row("", verdict, "good" if is_good else "bad" if isinstance(verdict, BAD) else "plain")
 
 
 def beside(load: Load | None) -> Message | None:
@@ -147,7 +149,8 @@ def _of_many(result: Result) -> Message:
     things = tables.things(study.view, result.engines, study.compared)
     reference = study.names(ranked[0].arm)[1]
     by_speed = sorted(filter(ranking.ratio_of, ranked), key=ranking.place, reverse=True)
-    sound = [comparison for comparison in by_speed if not judgement.losses_differ(comparison)]
+    within = [comparison for comparison in by_speed if comparison.over_memory is None]
+    sound = [comparison for comparison in within if not judgement.losses_differ(comparison)]
     if not any(map(ranking.ratio_of, ranked)):
         return _without_results(result, ranked)
     if result.study.one_run_each:
@@ -157,7 +160,7 @@ def _of_many(result: Result) -> Message:
     faster = [comparison for comparison in sound if comparison.verdict == Verdict.FASTER]
     others = [
         comparison
-        for comparison in by_speed
+        for comparison in within
         if comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
@@ -210,6 +213,8 @@ def _kind(comparison: Comparison, environment: Environment) -> str:
         comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ):
         return COUNTED["losses-differ"]
+    if comparison.over_memory is not None:
+        return COUNTED["over-memory"]
     if comparison.verdict == Verdict.EQUIVALENT:
         return f"within {comparison.speedup.margin * 100:g}%"
     kind = COUNTED["not-found"] if comparison.verdict == Verdict.NOT_FOUND else str(comparison.verdict)

@@ -9,6 +9,12 @@ is dropped, and its time goes to the others. So the fastest arm is dropped, or m
 5% of runs (multiple comparisons with the best; Hsu 1981, 1984). The verdict of an arm that was dropped is that of its
 look, whose interval is valid whenever an arm leaves (a repeated confidence interval).
 
+A run may stop once the leader's own verdict is decided and no other arm can be much faster than the leader. "Much" is
+the larger of PRECISION and OF_LEADER of the leader's gain. In simulation (seven arms, gains of 0% to 50%, noise of 11%
+a sample, time for 30 blocks) a fifth, a quarter, a third and half of the gain took 71%, 62%, 56% and 47% of the time.
+The arm that was chosen was within 3.5% of the best in 100%, 100%, 99% and 94% of 100 runs. Without early stops and with
+all arms that is 100% too. A fixed limit of 4% took 90% of the time.
+
 docs/results/selection.md has simulated runs. Three alternatives were simulated and rejected.
 
 Dunnett's joint critical values would make intervals 2.9% narrower than Bonferroni's for seven arms, and 1.4% for two.
@@ -33,7 +39,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -90,7 +96,11 @@ def standings(ratios: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return dict(sorted(middles.items(), key=lambda item: -item[1]))
 
 
-def slower_half(ratios: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return the slower half of the arms, by ``standings``; of an odd number the arm in the middle is not in it."""
-    ranked = list(standings(ratios))
-    return ranked[len(ranked) - len(ranked) // 2 :]
+def slower_half(ratios: Mapping[str, Sequence[float]], ruled_out: Collection[str] = ()) -> list[str]:
+    """Return the slower half of the arms, by ``standings``; of an odd number the arm in the middle is not in it.
+
+    Arms that are ``ruled_out`` rank behind all others. All of them are returned, unless no other is left.
+    """
+    ranked = sorted(standings(ratios), key=lambda arm: arm in ruled_out)
+    allowed = sum(arm not in ruled_out for arm in ranked) or len(ranked)
+    return ranked[min(allowed, len(ranked) - len(ranked) // 2) :]

@@ -86,7 +86,7 @@ def reason(decision: Decision, begun: float, machine: str, shipped: str | None, 
     """
     day = time.strftime("%Y-%m-%d", time.localtime(begun))
     if decision.best == BASELINE:
-        return messages.NothingFound(day, machine, messages.NoneFaster(decision.refused))
+        return messages.NothingFound(day, machine, messages.NoneFaster(decision.refused, decision.over_memory))
     best = _best(decision)
     assert best is not None, "only what was measured can win"
     assert best.speedup is not None, "only what has an interval can win"
@@ -226,7 +226,7 @@ def _alone(store: TrialStore, number: int) -> tuple[float, float] | None:
 
 def advice(decision: Decision, shipped: str | None, path: Path, written: Written) -> Message:
     """Return what was written to ``path``, and what became of what was there."""
-    none_faster, load = messages.NoneFaster(decision.refused), verdict.beside(decision.load)
+    none_faster, load = messages.NoneFaster(decision.refused, decision.over_memory), verdict.beside(decision.load)
     if written.stays:
         why: Message = none_faster if decision.best == BASELINE else messages.WrittenBefore()
         if load is not None:

@@ -113,11 +113,18 @@ class RankingNote(Note):
 
 
 class NoneFaster(Note):
-    """``refused`` are the arms that are faster with other losses than the baseline."""
+    """``refused`` are the arms that are faster with other losses than the baseline.
 
-    template = "no profile is faster than the baseline[ with the same losses ({refused} faster, but losses differ)]"
+    ``over_memory`` are faster with a peak memory above the limit.
+    """
+
+    template = (
+        "no profile is faster than the baseline[ with the same losses ({refused} faster, but losses differ)]"
+        "[ within --max-memory ({over_memory} faster, but above it)]"
+    )
 
     refused: tuple[str, ...] = ()
+    over_memory: tuple[str, ...] = ()
 
 
 class HoldsUnderLoad(Caution):

@@ -40,6 +40,7 @@ class Decision:
     versus: Speedup | None  # tuned against shipped
     same_losses: bool = True  # whether the best has the baseline's, but for rounding
     refused: tuple[str, ...] = ()  # the arms that were faster and could not win for their losses
+    over_memory: tuple[str, ...] = ()  # and those that could not as their peak memory is above the limit
 
     @property
     def load(self) -> Load | None:
@@ -144,8 +145,10 @@ def decide(result: Result, run: Run, shipped: str | None, same_losses: bool) -> 
         for comparison in (of_tuned, of_shipped)
         if comparison is not None and comparison.verdict == Verdict.FASTER
     ]
-    refused = tuple(comparison.arm for comparison in faster if not _wins(comparison, same_losses))
-    return Decision(best, of_tuned, of_shipped, versus, agree, refused)
+    over = tuple(comparison.arm for comparison in faster if comparison.over_memory is not None)
+    lost = (comparison.arm for comparison in faster if not _wins(comparison, same_losses))
+    refused = tuple(arm for arm in lost if arm not in over)
+    return Decision(best, of_tuned, of_shipped, versus, agree, refused, over)
 
 
 def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
@@ -156,7 +159,7 @@ def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
 
 
 def _wins(comparison: Comparison | None, same_losses: bool) -> bool:
-    if comparison is None or comparison.verdict != Verdict.FASTER:
+    if comparison is None or comparison.verdict != Verdict.FASTER or comparison.over_memory is not None:
         return False
     if comparison.losses is None or comparison.losses.agree:
         return True

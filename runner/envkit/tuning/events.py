@@ -71,14 +71,26 @@ class Round(Timed, frozen=True, kw_only=True, tag="round"):
     order: list[int]
 
 
+class Peaks(Struct, frozen=True, kw_only=True):
+    """The peak memory of a worker, and its GPU; None if unknown."""
+
+    peak_memory_bytes: float | None = None
+    gpu: bench_events.Gpu | None = None
+
+
 class Trial(Timed, frozen=True, kw_only=True, tag="trial"):
-    """The event ``trial``: one worker under a candidate. ``seconds`` are those of its timed steps."""
+    """The event ``trial``: one worker under a candidate. ``seconds`` are those of its timed steps.
+
+    ``peak_memory_bytes`` is None if unknown, and ``gpu`` without one.
+    """
 
     round: int
     candidate: int
     step_s: list[float]
     seconds: float
     usage: Usage
+    peak_memory_bytes: float | None = None
+    gpu: bench_events.Gpu | None = None
 
 
 class WarmUp(ComparedTraining, frozen=True, kw_only=True, tag_field="event", tag="warm-up"):
@@ -86,6 +98,8 @@ class WarmUp(ComparedTraining, frozen=True, kw_only=True, tag_field="event", tag
 
     worker_seconds: float
     time: float = 0.0
+    peak_memory_bytes: float | None = None
+    gpu: bench_events.Gpu | None = None
 
 
 class Failure(Timed, frozen=True, kw_only=True, tag="failure"):

@@ -14,6 +14,21 @@ class FarSlower(Message):
     factor: float
 
 
+class OverMemory(Message):
+    """The peak memory of a candidate is above the limit; ``memory`` is GPU for that of a GPU. Its subject is it."""
+
+    template = (
+        "needs {peak_bytes:size}[ on the {memory}] at its peak, {share:percent} more than the baseline's "
+        "{reference_bytes:size}; --max-memory allows {limit:exact_percent}"
+    )
+
+    peak_bytes: float
+    reference_bytes: float
+    share: float
+    limit: float
+    memory: str | None = None
+
+
 class NoPlace(Message):
     """The profile that a tuning writes has no place. ``variable`` moves the folder that is taken by default."""
 

@@ -14,17 +14,19 @@ from envkit.analysis.losses import loss_difference, loss_tolerance
 from envkit.bench import private_values, requests, writes
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
+from envkit.bench.memory_limit import GPU, PROCESS, is_over
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
+from envkit.common import codec
 from envkit.engines.base import Outcome
 from envkit.engines.measurement import TrainingDocument, present_losses
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
 from envkit.tuning import events
-from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Trial, WarmUp
-from envkit.tuning.messages import BaselineWorkerFailed, FarSlower, NotInEffect, OtherLosses
+from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Peaks, Trial, WarmUp
+from envkit.tuning.messages import BaselineWorkerFailed, FarSlower, NotInEffect, OtherLosses, OverMemory
 from envkit.tuning.trial_store import BASELINE
 
 # Stop a worker that takes this many times as long as the baseline's: it has lost, and would use up the others' time.
@@ -75,6 +77,7 @@ class Trials:
         where = {"round": in_round, "candidate": number, "worker_seconds": round(outcome.seconds, 3)}
         if document is not None:
             problem = self._wrong(number, environment, document, outcome)
+            problem = problem or self._over_memory(number, environment, document)
         if problem is None and document is not None:
             return self._record(TRIAL, **where, **document, stderr=outcome.stderr_tail)
         evidence = {} if document is None else {"evidence": document["evidence"]}
@@ -161,3 +164,34 @@ class Trials:
         if difference > loss_tolerance(workload, precision, environment.ranks > 1):
             return OtherLosses(difference)
         return None
+
+    def _over_memory(self, number: int, environment: Environment, document: TrainingDocument) -> Message | None:
+        """Return that the peak memory of a candidate is above the limit, by the medians of its trials and the baseline's.
+
+        None within the limit, and where there is none or memory does not compare: on several ranks, or if unknown.
+        """
+        study = self.job.study
+        limit, ranks = study.stopping.max_memory, own_ranks(environment.ranks) or study.ranks
+        if limit is None or number == BASELINE or ranks > 1:
+            return None
+        this = codec.parse(document, Peaks)
+        trials = [event for event in self.events if isinstance(event, Trial)]
+        candidates = [this, *(trial for trial in trials if trial.candidate == number)]
+        baselines = [event for event in self.events if isinstance(event, WarmUp)]
+        of_baseline = [*baselines, *(trial for trial in trials if trial.candidate == BASELINE)]
+        for memory in (PROCESS, GPU):
+            sides = [[peak for event in side if (peak := _peak(event, memory))] for side in (candidates, of_baseline)]
+            if not all(sides):
+                continue
+            peak, reference = map(median, sides)
+            if is_over(peak, reference, limit):
+                share = peak / reference - 1
+                return OverMemory(peak, reference, share, limit, GPU if memory == GPU else None)
+        return None
+
+
+def _peak(event: Trial | WarmUp | Peaks, memory: str) -> float | None:
+    """Return the peak of the process, or of tensors on the GPU, in bytes; None or 0 if unknown."""
+    if memory == PROCESS:
+        return event.peak_memory_bytes
+    return event.gpu.allocated_bytes if event.gpu else None

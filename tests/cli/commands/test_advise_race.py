@@ -286,3 +286,26 @@ def test_only_watching(advise, candidates, cli, simulation, tmp_path):
     assert "next measure which is the fastest: envkit advise --python" in words(result.stdout)
     assert "race now" not in result.stderr
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(("limit", "winner"), [("100%", "fast"), ("99%", "near")])
+def test_a_profile_above_the_memory_limit_does_not_win(advise, planted, raced, limit, winner):
+    planted(fast={"peak_memory_bytes": 2**30})
+    document = json.loads(advise("--max-memory", limit, "--json").stdout)
+    assert document["race"][0]["arm"] == winner
+    over = [racer["arm"] for racer in document["race"] if racer["over_memory"]]
+    assert over == (["fast"] if winner == "near" else [])
+    assert [comparison["arm"] for comparison in document["confirmation"]["comparisons"]] == [winner]
+    assert document["confirmation"]["study"]["stopping"]["max_memory"] == float(limit[:-1]) / 100
+    assert document["confirmation"]["over_memory"] == []
+
+
+def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advise, planted):
+    planted(**{name: {"peak_memory_bytes": 2**30} for name in FACTORS})
+    result = advise("--max-memory", "10%")
+    assert result.returncode == 0, result.stderr
+    shown = words(result.stdout)
+    assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown
+    assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%" in shown
+    assert "Keep " not in shown
+    assert "envkit exec" not in shown.split("FASTER fast", 1)[-1]

@@ -244,7 +244,15 @@ def test_nothing_goes_on_reading_when_the_report_is_killed(tmp_path, start):
         os.mkfifo(path)  # who reads it waits for a writer
     process = start("fleet", "report", tmp_path)
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    children = until(lambda: len(found := listed.read_text().split()) == 2 and found)
+
+    def readers():
+        # a process on one CPU, or one that has ended, would never have two
+        assert len(os.sched_getaffinity(process.pid)) > 1, "the process that started it was bound to one CPU"
+        assert process.poll() is None, process.communicate()
+        children = listed.read_text().split()
+        return len(children) == 2 and children
+
+    children = until(readers)
     process.kill()
     process.wait()
     until(lambda: all(gone(int(child)) for child in children))

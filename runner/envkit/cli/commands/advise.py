@@ -28,7 +28,7 @@ from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.cli import engine_options, measuring, racing
+from envkit.cli import engine_options, measuring, measuring_options, racing
 from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, refuse_others, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
@@ -60,7 +60,7 @@ from envkit.worker.user_command import second_openmp
 WATCH_S, WATCH_LIMIT_S = 10.0, 75.0
 # What a race has in common with the watching, and what means nothing to a process that runs already.
 SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env", "link", "in_place")
-OF_RACE = ("budget", "output")
+OF_RACE = ("budget", "output", "max_memory")
 NOT_WITH_PID = (*OF_RACE, "watch_only", "resume", *SAME)
 WITH_RESUME = ("command", "resume", "json", "quiet", "output")
 
@@ -74,6 +74,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--budget", metavar="TIME", type=duration,
                         help=f"how long all this takes, e.g. 10m (default: {racing.BUDGET_S / 60:g}m, or longer if the "
                         "training starts slowly)")  # fmt: skip
+    measuring_options.add_max_memory(parser)
     parser.add_argument("--watch-only", action="store_true", help="stop after watching, and measure nothing")
     parser.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted race in this folder")
     parser.add_argument("--keep-env", metavar="NAME", action="append", advanced=True,
@@ -124,7 +125,7 @@ def _study(arguments: argparse.Namespace) -> Study:
     argv = tuple(arguments.user_command)
     return Study(
         title="advise",
-        stopping=StoppingRule(budget_s=arguments.budget or racing.BUDGET_S),
+        stopping=StoppingRule(budget_s=arguments.budget or racing.BUDGET_S, max_memory=arguments.max_memory),
         workload=shortened(shlex.join(argv)),
         user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
         engine_options=engine_options.from_arguments(arguments),
@@ -141,6 +142,7 @@ class Watched:
     start_s: float  # of a process, before the first step that counts
     seconds: float  # that the watching took
     steps: int  # that were watched
+    peak_memory_bytes: float  # 0 if unknown
 
 
 def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
@@ -173,7 +175,8 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
         passed_on=tuple(prepared.job.given),
         removed=prepared.job.context.removed,
     )
-    return Watched(advice, racers, _start_s(measured, seconds), seconds, len(measured.step_s))
+    peak_bytes = sample.get("peak_memory_bytes", 0)
+    return Watched(advice, racers, _start_s(measured, seconds), seconds, len(measured.step_s), peak_bytes)
 
 
 def _start_s(measured: Measurement, seconds: float) -> float:
@@ -341,4 +344,7 @@ def _race(study: Study, watched: Watched, arguments: argparse.Namespace) -> int:
         plan = racing.planned(len(watched.candidates), sample_s, watched.seconds, arguments.budget)
     except TooShort as error:
         raise TooShort(error.too_short, document) from None
+    limit, peak_bytes = study.stopping.max_memory, watched.peak_memory_bytes
+    if limit is not None and peak_bytes:
+        study = replace(study, stopping=replace(study.stopping, most_memory_bytes=(1 + limit) * peak_bytes))
     return racing.run(_timed(study, steps), watched.candidates, plan, watched.seconds, Racing.of(arguments, document))

@@ -27,6 +27,7 @@ def add_arguments(parser: Parser) -> None:
     budget = text(help_messages.BenchBudget(measuring_options.BUDGET, BUDGET_EACH_S, rank_options.BUDGET))
     measuring_options.add(parser, budget=budget, every=help_messages.BENCH["every"])
     measuring_options.add_keep_arms(parser)
+    measuring_options.add_max_memory(parser)
     rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)

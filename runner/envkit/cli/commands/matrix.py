@@ -60,6 +60,7 @@ def add_arguments(parser: Parser) -> None:
                         "that do not apply here, fail, or are not in effect")  # fmt: skip
     measuring_options.add(parser, budget=MATRIX["budget"])
     measuring_options.add_keep_arms(parser)
+    measuring_options.add_max_memory(parser)
     submission.add_job_options(parser, MATRIX["nodelist"], MATRIX["nodes"])
 
 

@@ -99,6 +99,19 @@ class KeepReference(Advice):
     reference: str
 
 
+class StayWithin(Advice):
+    """``arm`` needs so much memory that it is above the limit of the run."""
+
+    template = (
+        "keep {reference}: {arm} needs {share:percent} more memory, and --max-memory allows {limit:exact_percent}"
+    )
+
+    reference: str
+    arm: str
+    share: float
+    limit: float
+
+
 class ChooseFreely(Advice):
     template = "keep {reference}: {arm} is neither faster nor slower here"
 

@@ -77,6 +77,7 @@ LOSSES_DIFFER = "losses differ"  # of what would be faster with the same losses
 DIFFERENCES = {"FASTER": "faster", "SLOWER": "slower", "NOT_FOUND": "none found"}
 NO_SPEEDUP = {"NOT_IN_EFFECT": "NOT IN EFFECT", "TOO_FEW_SAMPLES": "too few blocks"}
 UNDER_LOAD = ", under load"
+OVER_MEMORY = ", over memory"
 # Of the best of many, where a faster one has cautions.
 WITHOUT_CAUTIONS = "without cautions"
 # How many of several comparisons came to what.
@@ -84,6 +85,7 @@ COUNTED = {
     "not-in-effect": "not in effect",
     "no-result": "without a result",
     "losses-differ": "with other losses",
+    "over-memory": "over the memory limit",
     "not-found": "without a difference found",
 }
 # What one setting of an ablated profile does, and what several do, by the name of the contribution.

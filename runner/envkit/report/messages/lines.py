@@ -45,6 +45,46 @@ class Dropped(Note):
     more: int | None = None
 
 
+# --- the limit on memory ---
+
+
+class OverLimit(Caution):
+    """The peak memory of ``arms``, and of ``more``, is above the ``limit``, a share of their reference's."""
+
+    template = "more than {limit:exact_percent} above the reference, so out: {arms:list}[, and {more} more]"
+
+    limit: float
+    arms: tuple[Message, ...]
+    more: int | None = None
+
+
+class ArmOverLimit(Note):
+    """The peak memory of an arm and of its reference, in bytes; ``memory`` is GPU for that of a GPU."""
+
+    template = "{arm} {peak_bytes:size} against {reference_bytes:size}[ on the {memory}] (+{share:percent})"
+
+    arm: str
+    peak_bytes: float
+    reference_bytes: float
+    share: float
+    memory: str | None = None
+
+
+class LimitUnchecked(Caution):
+    """Peak memory of these ``arms`` is unknown, or does not compare with that of their reference."""
+
+    template = "not compared with --max-memory {limit:exact_percent}, as no comparable peak is known: {arms:list}"
+
+    limit: float
+    arms: tuple[str, ...]
+
+
+class WithinLimit(Note):
+    template = "every profile needs at most {limit:exact_percent} more than the reference"
+
+    limit: float
+
+
 # --- settings ---
 
 

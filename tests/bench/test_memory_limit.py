@@ -1,0 +1,259 @@
+"""``--max-memory``: profiles whose peak memory is above the baseline's by more than a share are out."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from envkit.analysis.result import conclude as concluded
+from envkit.bench import decide, race
+from envkit.bench.events import Dropped
+from envkit.bench.memory_limit import GPU, PROCESS
+from envkit.bench.run import Run
+from envkit.common.codec import Misfit
+from envkit.report import advice
+from envkit.report.messages.advice import StayWithin, Use
+from envkit.report.messages.lines import LimitUnchecked, OverLimit, WithinLimit
+from envkit.report.lines import memory
+
+from tests import records
+from tests.records import conclude
+from tests.reports import events_of, printed, said
+from tests.simulation import times
+
+MIB = 2**20
+BASELINE = 500 * MIB
+LIMIT = {"max_memory": 0.1}
+
+
+def needing(mebibytes, factor=0.5):
+    return {"seconds": times(factor), "peak_memory_bytes": mebibytes * MIB}
+
+
+def run_of(mine, others=None, baseline=500, limit=0.1, blocks=12, **more):
+    """Return the record of a run with a limit, by the memory of each arm in MiB."""
+    return events_of(
+        blocks,
+        mine=needing(mine),
+        others={name: needing(*each) for name, each in (others or {}).items()},
+        baseline={"peak_memory_bytes": baseline * MIB},
+        study={"max_memory": limit},
+        **more,
+    )
+
+
+def advised(result):
+    return [row.text for row in advice.rows(result)]
+
+
+@pytest.mark.parametrize(("mine", "is_out"), [(549, False), (550, False), (551, True), (400, False)])
+def test_a_profile_exactly_at_the_limit_is_in(mine, is_out):
+    result = conclude(run_of(mine))
+    assert [one.arm for one in result.over_memory] == ["mine"] * is_out
+    assert any(isinstance(message, Use) for message in advised(result)) != is_out
+    assert [type(message) for message in memory(result)] == [OverLimit if is_out else WithinLimit]
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.05, 0.07, 0.1, 0.29, 1.1])
+def test_a_byte_more_than_the_limit_is_out(limit):
+    at = BASELINE + round(limit * BASELINE)
+    for peak, is_out in ((at, False), (at + 1, True)):
+        events = events_of(
+            8,
+            mine={"peak_memory_bytes": peak},
+            baseline={"peak_memory_bytes": BASELINE},
+            study={"max_memory": limit},
+        )
+        assert bool(conclude(events).over_memory) == is_out
+
+
+def test_without_a_limit_nothing_is_out():
+    events = run_of(2000, limit=None)
+    result = conclude(events)
+    assert (result.over_memory, memory(result)) == ([], [])
+    assert any(isinstance(message, Use) for message in advised(result))
+    assert "Memory " not in printed(events)
+
+
+def test_the_report_keeps_the_speed_and_says_what_it_costs():
+    events = run_of(750)
+    shown = said(events)
+    assert shown.startswith("FASTER mine: 2.0")
+    assert "Memory more than 10% above the reference, so out: mine 750 MiB against 500 MiB (+50%)" in shown
+    assert "keep baseline: mine needs 50% more memory, and --max-memory allows 10%" in shown
+    assert "envkit exec" not in shown
+    (message,) = [message for message in advised(conclude(events)) if isinstance(message, StayWithin)]
+    assert (message.arm, message.share, message.limit) == ("mine", 0.5, 0.1)
+
+
+def test_of_several_the_fastest_within_the_limit_is_recommended():
+    events = run_of(750, others={"small": (510, 0.7), "near": (520, 0.71), "same": (500, 1.0)})
+    result = conclude(events)
+    assert {*result.may_be_best} <= {"small", "near"}
+    assert result.may_be_best
+    first, shown = printed(events).splitlines()[0], said(events)
+    assert "best mine" not in shown
+    assert first.startswith("FASTER  2 of 4 profiles")
+    assert "1 over the memory limit" in shown
+    assert "faster, over memory" in shown
+    used = [message for message in advised(result) if isinstance(message, Use)]
+    assert [message.profile for message in used] == ["small"]
+
+
+def test_if_all_that_are_faster_are_out_none_is_recommended():
+    events = run_of(750, others={"large": (700, 0.6), "same": (500, 1.0)})
+    result = conclude(events)
+    assert result.may_be_best == []
+    assert not any(isinstance(message, Use) for message in advised(result))
+    assert said(events).startswith("NONE FASTER 3 profiles against baseline: ")
+    assert "2 over the memory limit" in said(events)
+
+
+def test_json_has_what_is_out_and_by_how_much():
+    document = conclude(run_of(750, others={"same": (500, 1.0)})).to_json()
+    assert document["over_memory"] == [
+        {
+            "arm": "mine", "reference": "baseline", "peak_bytes": 750 * MIB, "reference_bytes": 500 * MIB,
+            "memory": PROCESS, "share": 0.5,
+        }
+    ]  # fmt: skip
+    assert document["memory_unknown"] == []
+    assert document["study"]["stopping"]["max_memory"] == 0.1
+
+
+def test_an_unmeasured_peak_is_named_and_drops_nothing():
+    for arm in ("mine", "baseline"):
+        events = run_of(750)
+        for event in events:
+            if event["event"] == "sample" and event["arm"] == arm:
+                event["peak_memory_bytes"] = 0
+        result = conclude(events)
+        assert (result.over_memory, result.memory_unknown) == ([], ["mine"])
+        assert memory(result) == [LimitUnchecked(0.1, ("mine",))]
+        assert any(isinstance(message, Use) for message in advised(result))
+
+
+def test_medians_over_processes_are_compared():
+    """One process of the profile needs far more, and one of the baseline far less."""
+    events = run_of(500, limit=0.0)
+    for event in events:
+        if event["event"] == "sample" and event["block"] == 3:
+            event["peak_memory_bytes"] = 5000 * MIB if event["arm"] == "mine" else 5 * MIB
+    assert conclude(events).over_memory == []
+
+
+def test_equal_memory_that_differs_by_noise_is_above_a_limit_of_0_in_about_half_of_runs():
+    """So a limit is to be larger than what processes of one profile differ by."""
+    out, runs = 0, 40
+    for seed in range(runs):
+        chance = random.Random(seed)
+        events = run_of(500, limit=0.0)
+        for event in events:
+            if event["event"] == "sample":
+                event["peak_memory_bytes"] = round(BASELINE * chance.gauss(1, 0.002))
+        out += bool(conclude(events).over_memory)
+        at_1_percent = [{**events[0], "study": with_limit(events[0]["study"], 0.01)}, *events[1:]]
+        assert conclude(at_1_percent).over_memory == []
+    assert 0.2 <= out / runs <= 0.8
+
+
+def with_limit(study, limit):
+    return {**study, "stopping": {**study["stopping"], "max_memory": limit}}
+
+
+def test_memory_of_tensors_on_a_gpu_counts_by_itself():
+    def with_gpu(mebibytes):
+        return {"gpu": {"allocated_bytes": mebibytes * MIB}, "peak_memory_bytes": BASELINE}
+
+    study = {"max_memory": 0.1}
+    (over,) = conclude(events_of(8, mine=with_gpu(1200), baseline=with_gpu(1000), study=study)).over_memory
+    assert (over.memory, over.peak_bytes, over.reference_bytes) == (GPU, 1200 * MIB, 1000 * MIB)
+    assert conclude(events_of(8, mine=with_gpu(1100), baseline=with_gpu(1000), study=study)).over_memory == []
+
+
+def test_a_record_with_a_limit_below_0_is_refused():
+    events = run_of(500)
+    with pytest.raises(Misfit):
+        Run.parse([{**events[0], "study": with_limit(events[0]["study"], -0.1)}, *events[1:]])
+
+
+def test_the_confirmation_of_a_race_has_the_limit():
+    base = Run.parse(run_of(500)).study
+    plan = race.plan(2, 1.0, 60.0)
+    racing = race.race_of(base, ["a", "b"], plan)
+    assert racing.stopping.max_memory == 0.1
+    assert race.confirmation(racing, "a", 30.0).stopping.max_memory == 0.1
+
+
+# --- arms that leave early ---
+
+PEAKS = {"large": 800, "small": 510, "slow": 500}
+FACTORS = {"large": 0.4, "small": 0.6, "slow": 1.0}
+
+
+@pytest.fixture
+def three(cli, simulation, instant, write_profile, run_folder):
+    """Measure three profiles, of which the fastest needs much memory."""
+    for name, mebibytes in {"baseline": 500, **PEAKS}.items():
+        generator = random.Random(name)
+        seconds = [round(FACTORS.get(name, 1.0) * generator.lognormvariate(0, 0.06), 4) for _ in range(97)]
+        simulation.worker(name, seconds=seconds, peak_memory_bytes=mebibytes * MIB)
+    paths = [write_profile(name, f"env: {{SIMULATED: {name}}}\n") for name in PEAKS]
+
+    def run(*options, length=("--budget", "120s", "--half-width", "0.1%")):
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        return cli("bench", *paths, *fixed, *length, "--output", run_folder, *options)
+
+    return run
+
+
+def test_a_profile_that_is_clearly_above_leaves_once_the_run_is_planned(three, events, samples):
+    result = three("--max-memory", "10%")
+    assert result.returncode == 0, result.stderr
+    dropped = events("dropped")[0]
+    assert (dropped["arms"], dropped["over_memory"]) == ({"large": "baseline"}, True)
+    assert sum(arm == "large" for _, arm in samples()) == dropped["block"] == 4
+    assert dropped["planned_blocks"] > events("design")[0]["planned_blocks"]
+    shown = " ".join(result.stdout.split())
+    assert "out: large 800 MiB against 500 MiB (+60%)" in shown
+    assert "as slower than baseline: large" not in shown
+    assert "best small" in shown or "FASTER small" in shown or "small: 1.6" in shown
+    assert "envkit: dropped after 4 blocks, as they need more memory than --max-memory allows: large" in result.stderr
+
+
+@pytest.mark.parametrize("options", [("--keep-arms",), ()])
+def test_else_it_is_measured_to_the_end_and_out_all_the_same(three, events, samples, options):
+    length = () if options else ("--blocks", 12)
+    result = three("--max-memory", "0.1", "--json", *options, **({} if options else {"length": length}))
+    document = json.loads(result.stdout)
+    assert events("dropped") == []
+    assert [one["arm"] for one in document["over_memory"]] == ["large"]
+    assert "large" not in document["may_be_best"]
+
+
+def test_json_says_that_it_left_for_its_memory(three):
+    document = json.loads(three("--max-memory", "10%", "--json").stdout)
+    assert document["dropped"]["large"] == {"blocks": 4, "slower_than": None}
+
+
+def test_the_decision_follows_from_the_record_and_a_run_that_goes_on_keeps_it(three, cli, events, samples, run_folder):
+    three("--max-memory", "10%")
+    every = events()
+    at = next(number for number, event in enumerate(every) if event["event"] == "dropped")
+    decision = decide.after_blocks(Run.parse(every[:at]), 4)
+    assert isinstance(decision, Dropped)
+    assert (decision.arms, decision.over_memory) == ({"large": "baseline"}, True)
+    for end in (at, at + 1, at + 3):
+        records.write(run_folder, every[:end])
+        assert cli("bench", "--resume", run_folder).returncode == 0
+        assert events("dropped")[0] == {**every[at], "time": events("dropped")[0]["time"]}
+        assert sum(arm == "large" for _, arm in samples()) == 4
+        assert concluded(Run.parse(events())).over_memory[0].arm == "large"
+
+
+def test_if_all_are_above_the_fastest_stays(three, events, samples):
+    result = three("--max-memory", "0%", "--json")
+    over = [event for event in events("dropped") if event.get("over_memory")]
+    assert {name for event in over for name in event["arms"]} == {"large", "small"}, "slow needs as much as baseline"
+    assert result.returncode == 0
