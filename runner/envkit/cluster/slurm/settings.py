@@ -22,7 +22,7 @@ from envkit.tuning.study import TuningStudy
 FILE_NAME = "submit.json"
 SCHEMA = 2
 # The digest of the file's keys and their types (tests/cli/test_other_schema.py). It changes with the number.
-SHAPE = "04c24998bca5ef32"
+SHAPE = "745bcc2a18bf07b8"
 # In a node's place, where all train together: the name of the one run's folder.
 TOGETHER = "all-nodes"
 # Fields that may change from one job of a submission to the next.
