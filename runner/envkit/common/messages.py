@@ -25,9 +25,9 @@ class OtherSchema(Message):
     anew: tuple[str, ...] = ()  # the command that writes the file from other files, if they are there
 
     @staticmethod
-    def of(file: str, kind: str, found: int, readable: int, anew: tuple[str, ...] = ()) -> OtherSchema:
-        """Return the message for schema ``found`` where ``readable`` is read. They must differ."""
-        return OtherSchema(file, kind, "an earlier" if found < readable else "a later", found, readable, anew)
+    def of(file: str, kind: str, schema: int, readable: int, anew: tuple[str, ...] = ()) -> OtherSchema:
+        """Return the message for a file of ``schema`` where ``readable`` is read. They must differ."""
+        return OtherSchema(file, kind, "an earlier" if schema < readable else "a later", schema, readable, anew)
 
 
 class InFile(Message):
