@@ -16,15 +16,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.advice.expected import Fit
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 WITHIN = 0.70
 # What is seen from outside, and what the worker and the profiler see besides. Of each the choices.
 OUTSIDE: tuple[tuple[str, ...], ...] = ((), ("kernel",))
-WATCHED = (*OUTSIDE, ("kernel", "matrix"))
+WATCHED = (*OUTSIDE, ("kernel", "matrix"), ("kernel", "matrix", "small"), ("kernel", "matrix", "outside"))
 # By what is known of a training, the most first.
 KNOWN = {"by its steps": WATCHED, "from outside": OUTSIDE}
 # What is known of a machine (``advice.machine.features``); of each fit at most one, as there are few machines. MKL's
@@ -39,9 +43,9 @@ class Ridge:
     """Coefficients of standardised features."""
 
     names: tuple[str, ...]
-    means: Any
-    scales: Any
-    coefficients: Any
+    means: NDArray[float64]
+    scales: NDArray[float64]
+    coefficients: NDArray[float64]
     intercept: float
 
     def predict(self, features: Features) -> float:
@@ -52,7 +56,7 @@ class Ridge:
 
 
 def ridge(names: tuple[str, ...], penalty: float, trainings: Sequence[Features], gains: Sequence[float]) -> Ridge:
-    """``gains`` are logarithms, one for each of the trainings ``trainings``."""
+    """Fit ``gains``, logarithms, one for each of the ``trainings``."""
     import numpy
 
     matrix = numpy.array([[features[name] for name in names] for features in trainings], dtype=float).reshape(
@@ -68,33 +72,44 @@ def ridge(names: tuple[str, ...], penalty: float, trainings: Sequence[Features],
 
 
 def errors(
-    names: tuple[str, ...], penalty: float, trainings: Sequence[Features], gains: Sequence[float]
+    names: tuple[str, ...],
+    penalty: float,
+    trainings: Sequence[Features],
+    gains: Sequence[float],
+    groups: Sequence[str] = (),
 ) -> list[float]:
-    """What a fit without each training in turn is wrong by, in that training."""
+    """Return the error in each training of a fit without it, and without others of its group.
+
+    ``groups`` names the training of each, if some are the same training on several machines.
+    """
     residuals = []
     for held_out in range(len(trainings)):
         others = [place for place in range(len(trainings)) if place != held_out]
+        others = [place for place in others if not groups or groups[place] != groups[held_out]]
         made = ridge(names, penalty, [trainings[place] for place in others], [gains[place] for place in others])
         residuals.append(gains[held_out] - made.predict(trainings[held_out]))
     return residuals
 
 
 def best(
-    choices: Sequence[tuple[str, ...]], trainings: Sequence[Features], gains: Sequence[float]
+    choices: Sequence[tuple[str, ...]],
+    trainings: Sequence[Features],
+    gains: Sequence[float],
+    groups: Sequence[str] = (),
 ) -> tuple[Ridge, float]:
-    """The choice of features that is wrong by the least, and half the width of its range.
+    """Return the fit with the smallest errors, and half the width of its range; ``groups`` is as for ``errors``.
 
-    Features that were not seen of all trainings are no choice.
+    A choice with a feature that was not seen of all trainings is left out.
     """
     usable = [names for names in choices if all(features[name] is not None for features in trainings for name in names)]
     tried = [(names, penalty) for names in usable for penalty in (PENALTIES if names else PENALTIES[:1])]
-    errors_of = {choice: errors(*choice, trainings, gains) for choice in tried}
+    errors_of = {choice: errors(*choice, trainings, gains, groups) for choice in tried}
     names, penalty = min(tried, key=lambda choice: sum(error**2 for error in errors_of[choice]))
     return ridge(names, penalty, trainings, gains), half_width(errors_of[names, penalty])
 
 
 def half_width(residuals: Sequence[float]) -> float:
-    """So wide that 70% of trainings to come lie within it: of n errors the one at place 0.7 (n + 1)."""
+    """Return the half width within which 70% of trainings to come lie: the error at place 0.7 (n + 1) of n."""
     place = min(len(residuals), math.ceil(WITHIN * (len(residuals) + 1)))
     return sorted(map(abs, residuals))[place - 1]
 
@@ -105,7 +120,7 @@ def with_machine(choices: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], .
 
 
 def as_fit(made: Ridge, half: float) -> Fit:
-    """The same for features as they are, not standardised."""
+    """Return the same fit for features that are not standardised."""
     coefficients = {
         name: round(float(value), 6) for name, value in zip(made.names, made.coefficients / made.scales, strict=True)
     }

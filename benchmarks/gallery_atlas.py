@@ -42,7 +42,7 @@ FOLDERS = re.compile(r"(?<![\w.…])/(?:[\w.+@-]+/)+")
 
 @dataclass(frozen=True)
 class Watched:
-    """What was observed of a training and its machine before a session.
+    """Observations of a training and its machine before a session.
 
     ``fault_s`` is the cost of a page fault, and ``disturbed`` names the interference meanwhile.
     """
@@ -65,7 +65,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Published:
-    """What a page said of a session whose samples were not kept."""
+    """The figures of a session that a page had, and whose samples were not kept."""
 
     blocks: int
     disturbed: int  # blocks
@@ -304,7 +304,7 @@ class Measured:
 
     @property
     def watched(self) -> Watched | None:
-        """What was observed most recently without interference; None without such an observation."""
+        """The latest observation without interference; None if there is none."""
         return next((each.watched for each in reversed(self.sessions) if each.was_watched), None)
 
 

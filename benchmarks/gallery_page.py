@@ -408,8 +408,10 @@ grows, and this page is made from that file alone. It has the seconds per step o
 A session measures one model: fresh processes, in blocks of random order. A speedup is the baseline's time for a step
 divided by the profile's: above 1 the profile is faster. Its interval is the signed-rank interval of all blocks of the
 machine, from all sessions. There is one error rate for each model and machine: the intervals of a row hold together at
-{confidence}. This command measures the same, with N the model's number in `benchmarks/gallery/models.yaml` and {warmup}
-more:"""
+{confidence}. Sessions differ, too ([sessions.md](results/sessions.md)): an interval of many blocks from a few sessions
+is rather too narrow.
+
+This command measures the same, with N the model's number in `benchmarks/gallery/models.yaml` and {warmup} more:"""
 ONE_MACHINE = """All sessions are of one machine, {machine}. Until there is a second one, nothing here says what carries
 over to others. Run `make gallery` on yours, and the file and the page have both."""
 SIDE_BY_SIDE = """The best profile of each model is the fastest of those that are surely faster."""

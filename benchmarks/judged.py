@@ -26,7 +26,7 @@ FEWEST = 6
 
 @dataclass(frozen=True)
 class Training:
-    """One of the gallery on one machine: what was seen of both, and what profiles gained, by name."""
+    """A training of the gallery on one machine: the features of both, and the gains of profiles by name."""
 
     name: str
     features: Features
@@ -43,9 +43,9 @@ class Training:
 
 @dataclass(frozen=True)
 class Judged:
-    """What fits that a training taught nothing say of it: all profiles, the most first.
+    """The expectations for a training by fits that it taught nothing, the most first.
 
-    Of the first ``raced`` the one is chosen that gains most.
+    The best of the first ``raced`` profiles is taken.
     """
 
     training: Training
@@ -59,7 +59,7 @@ class Judged:
 
     @property
     def gained(self) -> float:
-        """What following the advice gains; a race keeps the baseline where nothing is faster."""
+        """The speedup of the advised profile; a race keeps the baseline if nothing is faster."""
         gained = self.training.gains[self.advised.profile].ratio if self.advised else 1.0
         return max(1.0, gained) if self.raced > 1 else gained
 
@@ -76,12 +76,12 @@ class Judged:
 
     @property
     def false_hope(self) -> bool:
-        """Whether something is advised that is not surely faster."""
+        """Return whether a profile is advised that is not surely faster."""
         return self.advised is not None and self.training.gains[self.advised.profile].verdict != Verdict.FASTER
 
     @property
     def within(self) -> list[bool]:
-        """Of each profile, whether what it gains lies in the range."""
+        """Return for each profile whether its gain lies in the range."""
         return [
             expected.low <= self.training.gains[expected.profile].ratio <= expected.high for expected in self.expected
         ]
@@ -120,7 +120,7 @@ def machines_of(trainings: Sequence[Training]) -> list[str]:
 
 
 def profiles_of(trainings: Sequence[Training]) -> list[str]:
-    """Those that were measured with enough trainings to fit something."""
+    """Return the profiles that were measured with enough trainings for a fit."""
     names = list(dict.fromkeys(name for training in trainings for name in training.gains))
     return [name for name in names if len(_with(trainings, name)) >= FEWEST]
 
@@ -136,7 +136,8 @@ def fits_of(
     measured = _with(trainings, name)
     gains = [math.log(training.gains[name].ratio) for training in measured]
     tried = fitting.with_machine(choices) if len(machines_of(measured)) > 1 else choices
-    return fitting.best(tried, [training.features for training in measured], gains)
+    groups = [training.name for training in measured]
+    return fitting.best(tried, [training.features for training in measured], gains, groups)
 
 
 def judged(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from envkit.bench.study import MARGIN
 from envkit.stats import normal
-from envkit.stats.interval import Speedup, middle_of
+from envkit.stats.interval import Speedup
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -38,6 +38,7 @@ class Regret:
 def draws_of_blocks(ratios: Mapping[str, Sequence[float]], seed: str) -> dict[str, list[float]]:
     """Return DRAWS log gains of each profile from blocks that are drawn with replacement, the same for all profiles.
 
+    A draw's gain is the Hodges-Lehmann estimate, the median of the means of all pairs of its blocks.
     ``ratios`` are the log gains of each block, by profile: all lists are equally long.
     """
     import numpy
@@ -45,9 +46,13 @@ def draws_of_blocks(ratios: Mapping[str, Sequence[float]], seed: str) -> dict[st
     if not ratios:
         return {}
     number = len(next(iter(ratios.values())))
-    chosen = _generator(seed).integers(number, size=(DRAWS, number))
-    arrays = {name: numpy.asarray(values) for name, values in ratios.items()}
-    return {name: [middle_of(values[blocks]) for blocks in chosen] for name, values in arrays.items()}
+    blocks = _generator(seed).integers(number, size=(DRAWS, number))
+    first, second = numpy.triu_indices(number)
+    draws = {}
+    for name, values in ratios.items():
+        drawn = numpy.asarray(values, dtype=float)[blocks]
+        draws[name] = numpy.median((drawn[:, first] + drawn[:, second]) / 2, axis=1).tolist()
+    return draws
 
 
 def draws_of_intervals(speedups: Mapping[str, Speedup], error_rate: float, seed: str) -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from benchmarks import page
-from benchmarks.short_runs import Counts, Session, count
+from benchmarks.short_runs import STARTS, Counts, Session, count, rate_of_any_start
 
 LENGTHS = (8, 20, 45)
 # A rate that is to be shown to lie below EXCLUDED, where it is EXPECTED, with this power.
@@ -42,14 +42,22 @@ def parts(sessions: Sequence[Session]) -> list[str]:
 
 
 def _counted(sessions: Sequence[Session], hosts: Sequence[str]) -> list[list[str]]:
-    """The rows of short runs: of each number of arms, all hosts together and then each of several."""
+    """The rows of short runs: of each number of arms, all hosts together and then each of several.
+
+    Behind them come the pairs of the arms of all sessions, each as a run of two arms.
+    """
+    by_arms = {str(arms): [session for session in sessions if session.arms == arms]
+               for arms in sorted({session.arms for session in sessions})}  # fmt: skip
+    by_arms["2, all pairs"] = [pair for session in sessions for pair in session.pairs()]
     rows = []
-    for arms in sorted({session.arms for session in sessions}):
+    for arms, of_arms in by_arms.items():
         for host in ("all", *hosts) if len(hosts) > 1 else hosts:
-            chosen = [session for session in sessions if session.arms == arms and host in ("all", session.host)]
+            chosen = [session for session in of_arms if host in ("all", session.host)]
             for length in LENGTHS if chosen else ():
                 calls = length / statistics.fmean(len(session.blocks) for session in chosen)
-                rows.append([host, str(arms), str(length), f"{calls:.1f}", *_cells(count(chosen, length))])
+                rate = rate_of_any_start(chosen, length)
+                any_start = "-" if rate is None else f"{rate:.1%}"
+                rows.append([host, arms, str(length), f"{calls:.1f}", *_cells(count(chosen, length)), any_start])
     return rows
 
 
@@ -105,10 +113,12 @@ HOW = """## How
 [same.jsonl](same.jsonl), which only grows. This page is made from that file alone. In half of the time the CNN's
 baseline is measured beside one copy of itself, in the other half beside six. Each sample is a fresh process, in blocks
 of random order, as in every `envkit bench`."""
-SHORT = """The blocks of all calls on one machine are joined in their order, and cut into consecutive short runs of 8,
+SHORT = f"""The blocks of all calls on one machine are joined in their order, and cut into consecutive short runs of 8,
 20 and 45. Each is judged as a real run of that many blocks by this commit: with interim analyses, the same intervals
-and one error rate for all of its comparisons. A run with seven arms is wrong if any of its six comparisons is. A run is
-undecided if its blocks are too few for an interval at that error rate; it is neither right nor wrong.
+and one error rate for all of its comparisons. A run with seven arms is judged as with `--keep-arms`, and is wrong if
+any of its six comparisons is. A run is undecided if its blocks are too few for an interval at that error rate; it is
+neither right nor wrong. *2, all pairs* takes each run apart into pairs of arms that share no sample: three of seven
+arms. So these rows use all samples, and those of the other rows again.
 
 A machine is a CPU model, a number of CPUs and a kernel. Joining calls is sound here. All arms of a block are equal, so
 its ratios are symmetric about 1 in every call, and the intervals ask for no more: calls may differ in noise and commit.
@@ -116,7 +126,9 @@ The column "calls for one" says how many calls fill one run of that length, by t
 fill no run wait for the next call.
 
 The upper bound of the rate of wrong runs is one-sided, exact, and has a confidence of 95% (Clopper and Pearson 1934).
-Rows of other lengths use the same blocks again, so they don't add up. The half-width is a median."""
+Rows of other lengths use the same blocks again, so they don't add up. The half-width is a median. Where the first run
+begins is arbitrary, and decides which blocks make a run. *Wrong by any start* is the rate over {STARTS} such starts.
+Their runs overlap, so it has no bound."""
 EARLIER = """Twenty runs of 240 s on 2026-11-24, on another machine, had no wrong verdict, and all 20 intervals held 1.
 Their samples were not kept, so they are not among the rows above."""
 COUNTED = (
@@ -131,6 +143,7 @@ COUNTED = (
     "all intervals hold 1",
     "2% excluded",
     "half-width",
+    "wrong by any start",
 )
 BOUND = """With 0 wrong of 20 runs the rate may still be {of_20:.0%} (one-sided), or {two_sided:.0%} by the upper end of
 a two-sided interval. To exclude {excluded:.0%} where {expected:.0%} is true takes {runs} runs, with a power of

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from envkit.bench.arms import Arm
-from envkit.bench.decide import precise_enough
-from envkit.bench.events import Sample
-from envkit.bench.run import Run
-from envkit.bench.study import StoppingRule, Study, WorkloadSpec
+from envkit.bench.study import MARGIN
 from envkit.common import codec
-from envkit.stats.interval import Speedup
-from envkit.stats.sequential import at_end, design
+from envkit.stats.interval import Speedup, log_ratios
+from envkit.stats.sequential import at_end, design, may_stop
 from envkit.stats.verdict import Verdict
+
+# Of a rate that does not depend on where the first run begins.
+STARTS = 5
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,18 @@ class Session:
     @property
     def host(self) -> str:
         return f"{self.cpu}, {self.usable_cpus} CPUs"
+
+    def pairs(self) -> list[Session]:
+        """Return its arms in pairs that share no sample, each as a session of two arms. A last arm may remain."""
+        return [
+            replace(
+                self,
+                names=self.names[arm : arm + 2],
+                blocks=[block[arm : arm + 2] for block in self.blocks],
+                disturbed=[[hit - arm for hit in block if arm <= hit < arm + 2] for block in self.disturbed],
+            )
+            for arm in range(0, self.arms - 1, 2)
+        ]
 
     def to_json(self) -> dict[str, object]:
         return asdict(self)
@@ -83,21 +95,33 @@ def count(sessions: Sequence[Session], blocks: int) -> Counts:
     )
 
 
+def rate_of_any_start(sessions: Sequence[Session], blocks: int) -> float | None:
+    """Return the rate of runs that claim a difference, over STARTS first blocks; None if no run is decided.
+
+    Where the first run begins is arbitrary. These runs overlap, so the rate has no interval.
+    """
+    decided = claimed = 0
+    for start in range(0, blocks, math.ceil(blocks / STARTS)):
+        for run in (run for joined in _joined(sessions) for run in cut(joined[start:], blocks)):
+            speedups = judge(run)
+            if len(speedups) == len(run[0]) - 1:
+                decided += 1
+                claimed += any(speedup.verdict in (Verdict.FASTER, Verdict.SLOWER) for speedup in speedups)
+    return claimed / decided if decided else None
+
+
 def judge(blocks: Sequence[Sequence[float]]) -> list[Speedup]:
     """Return the interval of each arm beside the first, after as many blocks as a real run would have measured.
 
+    A real run that keeps all arms (``envkit.bench.decide.precise_enough``) stops at a look where each comparison may.
     An arm without an interval is left out: the blocks are too few.
     """
-    study = _study(len(blocks[0]))
-    fixed = design(len(blocks), study.sharing)
-    run, stopped = Run(study, ()), False
-    for number, block in enumerate(blocks, start=1):
-        run = Run(study, (*run.events, *_samples(number - 1, study.arms, block)))
-        stopped = number in fixed.looks[:-1] and precise_enough(run, fixed)
-        if stopped:
-            break
-    margin = study.stopping.margin
-    speedups = (at_end(fixed, run.block_ratios(arm), margin, stopped) for arm in study.compared)
+    baseline, *copies = zip(*blocks, strict=True)
+    fixed = design(len(blocks), len(copies))
+    ratios = [log_ratios(baseline, copy) for copy in copies]
+    early = (look for look in fixed.looks[:-1] if all(may_stop(fixed, of[:look], MARGIN, None) for of in ratios))
+    stop = next(early, None)
+    speedups = (at_end(fixed, of_copy[:stop], MARGIN, stop is not None) for of_copy in ratios)
     return [speedup for speedup in speedups if speedup is not None]
 
 
@@ -119,20 +143,3 @@ def cut(blocks: Sequence[list[float]], length: int) -> Iterator[Sequence[list[fl
     """Cut blocks into consecutive runs of ``length``. Remaining blocks are not used."""
     for begin in range(0, len(blocks) - length + 1, length):
         yield blocks[begin : begin + length]
-
-
-def _study(arms: int) -> Study:
-    names = ("baseline", *(f"copy-{number}" for number in range(1, arms)))
-    training = {"cnn": WorkloadSpec(0, 1)}
-    study = Study("same", StoppingRule(budget_s=240.0), workloads=training, data="synthetic", seed=1)
-    return study.with_arms(tuple(Arm(name, name, "local") for name in names))
-
-
-def _samples(block: int, arms: Sequence[Arm], seconds: Sequence[float]) -> Iterator[Sample]:
-    """The events of a block: each sample has one step, which takes the mean of the real ones."""
-    nothing: dict[str, object] = {"warmup_step_s": [], "losses": [], "images_per_step": None, "peak_memory_bytes": 0}
-    unchecked: dict[str, object] = {"evidence": {}, "digests": {}, "checks": []}
-    usage = {"user_s": 0.0, "system_s": 0.0, "minor_faults": 0}
-    for arm, time_s in zip(arms, seconds, strict=True):
-        measured = {"block": block, "arm": arm.name, "seconds": time_s, "step_s": [time_s], "usage": usage}
-        yield codec.parse({"event": "sample", **measured, **nothing, **unchecked}, Sample)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from envkit.advice.candidates import allocator_of, candidates
+from dataclasses import replace
+
+from envkit.advice.candidates import allocator_of, candidates, for_small_blocks
 from envkit.advice.expected import Expected
 from envkit.common.errors import InputError
 from envkit.profiles import profile
 from envkit.tuning.narrow import require
 
+from tests.advice.trainings import symptoms
 from tests.simulated_worker import inspection
 
 JEMALLOC = inspection([], {})
@@ -61,6 +64,15 @@ def test_one_without_a_number_comes_after_those_worth_trying():
         "jemalloc-retain",
         "mkl-native",
     ]
+
+
+def test_small_blocks_have_one_profile_of_each_mimalloc_that_is_here():
+    seen = replace(symptoms(), small_share=0.6, small_per_s=1e5)
+    both = applies_to(with_libraries("mimalloc", "mimalloc-2"))
+    assert for_small_blocks(seen, [], both) == ["mimalloc-retain", "mimalloc-2-retain"]
+    assert for_small_blocks(seen, ["mimalloc-retain", "mimalloc-2-retain"], both) == ["mimalloc", "mimalloc-2"]
+    assert for_small_blocks(seen, [], applies_to(JEMALLOC)) == []
+    assert for_small_blocks(symptoms(), [], both) == []
 
 
 def test_what_is_excluded_does_not_race():

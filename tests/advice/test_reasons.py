@@ -48,6 +48,16 @@ def test_why_a_profile_can_not_help():
     assert text(why_not("intel-omp", seen)) == "runnable threads waited for a CPU in 1% of their time"
 
 
+def test_many_small_operators_are_a_reason_for_an_allocator_of_small_blocks():
+    seen = replace(symptoms(system_share=0.01), small_share=0.54, small_per_s=90_000.0)
+    assert codes("mimalloc-retain", seen) == ["small-blocks"]
+    assert codes("jemalloc-retain", seen) == []
+    (said,) = [reason.seen(seen) for reason in why_to_try("mimalloc-retain", seen)]
+    assert text(said) == "54% of a step is in operators of less than 20 us each, 90,000 of them a second"
+    assert codes("mimalloc-retain", replace(seen, small_share=0.3)) == []
+    assert codes("mimalloc-retain", replace(seen, small_share=None)) == []
+
+
 def test_the_kernel_has_other_work_than_page_faults():
     seen = replace(symptoms(system_share=0.5), faults_per_s=900.0)
     assert codes("glibc-retain", seen) == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from envkit.advice.symptoms import KINDS, OUTSIDE, Symptoms, kind, of_process, of_sample
+from envkit.common import codec
 from envkit.engines.measurement import Measurement, Usage
 
-from tests.advice.trainings import symptoms
+from tests.advice.trainings import observed, symptoms
 
 
 def test_a_watched_command_is_seen_by_its_steps_alone():
@@ -59,6 +60,16 @@ def test_one_that_does_nothing():
 def test_what_operators_do(operator, expected):
     assert kind(operator) == expected
     assert expected in KINDS
+
+
+def test_operators_that_take_microseconds_each_are_small():
+    sample = observed()
+    sample["observed"]["operators"]["calls"] = {"aten::addmm": 30, "aten::copy_": 3_000, "aten::mul": 6_000}
+    seen = of_sample(codec.parse(sample, Measurement))
+    assert (seen.small_share, seen.small_per_s) == (pytest.approx(0.2), pytest.approx(30_000))
+    assert symptoms().small_share == 0.0
+    del sample["observed"]["operators"]["calls"]
+    assert of_sample(codec.parse(sample, Measurement)).small_share is None
 
 
 def test_symptoms_are_plain_data():

@@ -13,9 +13,9 @@ from envkit.bench.memory_limit import GPU, PROCESS
 from envkit.bench.run import Run
 from envkit.common.codec import Misfit
 from envkit.report import advice
+from envkit.report.lines import memory
 from envkit.report.messages.advice import StayWithin, Use
 from envkit.report.messages.lines import LimitUnchecked, OverLimit, WithinLimit
-from envkit.report.lines import memory
 
 from tests import records
 from tests.records import conclude
@@ -95,7 +95,7 @@ def test_of_several_the_fastest_within_the_limit_is_recommended():
     first, shown = printed(events).splitlines()[0], said(events)
     assert "best mine" not in shown
     assert first.startswith("FASTER  2 of 4 profiles")
-    assert "1 over the memory limit" in shown
+    assert "so out: mine 750 MiB against 500 MiB (+50%)" in shown
     assert "faster, over memory" in shown
     used = [message for message in advised(result) if isinstance(message, Use)]
     assert [message.profile for message in used] == ["small"]

@@ -60,6 +60,10 @@ def test_the_error_of_a_training_is_that_of_a_fit_without_it():
     assert fitting.errors((), 1.0, [{}] * 3, [0.0, 0.0, 0.3]) == pytest.approx([-0.15, -0.15, 0.3])
 
 
+def test_the_same_training_on_another_machine_is_left_out_with_it():
+    assert fitting.errors((), 1.0, [{}] * 4, [0.0, 0.0, 0.3, 0.3], "aabb") == pytest.approx([-0.3, -0.3, 0.3, 0.3])
+
+
 def test_a_range_holds_seven_of_ten():
     assert fitting.half_width([0.1, -0.2, 0.3, -0.4, 0.5, 0.6, -0.7, 0.8, 0.9]) == 0.7
 

@@ -162,7 +162,25 @@ def test_runs_of_too_few_blocks_for_their_arms_are_undecided_and_not_right():
     counts = short_runs.count([session], 8)
     assert (counts.runs, counts.undecided, counts.claimed, counts.covered) == (3, 3, 0, 0)
     assert short_runs.count([session], 20).undecided == 0
-    assert "| CPU A, 2 CPUs | 8 | 8 | 0.3 | 3 | 3 | 0 | - | 0 of 0 | 0 | - |" in "\n".join(same_page.parts([session]))
+    assert "| CPU A, 2 CPUs | 8 | 8 | 0.3 | 3 | 3 | 0 | - | 0 of 0 | 0 | - | - |" in "\n".join(same_page.parts([session]))
+
+
+def test_arms_make_pairs_that_share_no_sample():
+    session = replace(HERE, names=["a", "b", "c", "d", "e"], blocks=[[1.0, 2.0, 3.0, 4.0, 5.0]], disturbed=[[0, 3, 4]])
+    first, second = session.pairs()
+    assert (first.names, first.blocks, first.disturbed) == (["a", "b"], [[1.0, 2.0]], [[0]])
+    assert (second.names, second.blocks, second.disturbed) == (["c", "d"], [[3.0, 4.0]], [[1]])
+    assert HERE.pairs() == [HERE]
+
+
+def test_the_rate_of_wrong_runs_does_not_hang_on_where_the_first_begins():
+    """Eight slower blocks are a run of 8 for one start of four; runs of other starts have far noisier blocks too."""
+    equal = [[0.05, 0.08], [0.08, 0.05]] * 4
+    slower = [[0.05, 0.06 + 0.0001 * number] for number in range(8)]
+    session = replace(HERE, blocks=[*equal, *slower, *equal], disturbed=[[]] * 24)
+    assert short_runs.count([session], 8).claimed == 1
+    assert short_runs.rate_of_any_start([session], 8) == pytest.approx(1 / 9)
+    assert short_runs.rate_of_any_start([session], 45) is None
 
 
 def test_short_runs_stop_at_a_look_as_real_ones_do():

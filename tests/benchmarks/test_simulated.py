@@ -41,7 +41,7 @@ def test_an_effect_that_varies_from_block_to_block_is_covered_as_often():
     runs = RUNS // 4
     reported = [run(NOISES["independent"], 0.2, seed, PLANNED, effects=VARIES)[0] for seed in range(runs)]
     covered = sum(speedup.low <= 1.2 <= speedup.high for speedup in reported) / runs
-    assert covered >= 0.95 - 2 * chance(0.95)  # with a quarter of the runs
+    assert covered >= 0.95 - 2 * chance(0.95)  # a quarter of the runs
 
 
 @pytest.mark.parametrize(

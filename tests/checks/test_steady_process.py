@@ -68,6 +68,17 @@ def test_one_that_sleeps(begun, any_program):
     assert (seen["usage"]["minor_faults"], seen["usage"]["user_s"]) == (0, 0.0)
 
 
+def test_the_load_of_its_cpus_is_that_of_all_programs(begun, any_program):
+    pid, _ = (begun(SPINS).pid for _ in range(2))
+
+    def load():
+        usage = watch(pid, 0.5)["usage"]
+        assert usage["worker_cpus"] == 1
+        return usage["worker_cpus_busy_s"] - usage["user_s"] - usage["system_s"] > 0.1
+
+    assert until(load)
+
+
 def test_of_two_that_share_a_cpu_each_waits_for_it(begun, any_program):
     pid, _ = (begun(SPINS).pid for _ in range(2))
     assert until(lambda: watch(pid, 0.5)["waited_s"] > 0.1)

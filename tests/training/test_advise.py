@@ -33,6 +33,16 @@ def test_a_training_is_watched_and_stopped(cli_process, tmp_path):
     assert ("mkl-native" in expected, "mkl-native" in found["left_out"]) == (not by_itself, by_itself)
 
 
+def test_small_operators_of_a_recurrent_network_are_counted(cli_process, tmp_path):
+    """Beside other programs they take longer, and fewer of them are small."""
+    training = (sys.executable, SCRIPTS / "small_lstm.py", "--steps", 10**8)
+    result = cli_process("advise", "--watch-only", "--json", "--", *training, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout)["symptoms"]
+    assert 0 < seen["small_share"] < 1
+    assert seen["small_per_s"] > 0
+
+
 def test_one_that_ends_at_once_is_told_in_one_line(cli_process, tmp_path):
     training = (sys.executable, SCRIPTS / "plain_loop.py", "--steps", 5)
     result = cli_process("advise", "--", *training, cwd=tmp_path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from envkit.advice.expected import Expected
-from envkit.advice.reasons import PAGE_FAULTS
+from envkit.advice.reasons import PAGE_FAULTS, SMALL_BLOCKS
+from envkit.advice.symptoms import Symptoms
 from envkit.profiles import profile
 from envkit.worker.libraries import LIBRARIES, of_kind
 
@@ -40,6 +41,18 @@ def candidates(
             break
         chosen.add(name)
     return [name for name in ranked if name in chosen]
+
+
+def for_small_blocks(symptoms: Symptoms, excluded: Collection[str], applies: Callable[[str], bool]) -> list[str]:
+    """Return a profile of each allocator that serves small blocks fast, if the training has many of these.
+
+    ``excluded`` ones are left out, and those that would have no effect on this machine (``applies``).
+    """
+    if not SMALL_BLOCKS.holds(symptoms):
+        return []
+    mends = [name for name in SMALL_BLOCKS.mends if name not in excluded and applies(name)]
+    first = {allocator_of(name): name for name in reversed(mends)}
+    return [name for name in mends if first[allocator_of(name)] == name]
 
 
 def _has_openmp(name: str) -> bool:

@@ -42,6 +42,18 @@ class WaitingThreads(Note):
     share: float
 
 
+class SmallOperators(Note):
+    """The share of a step in operators that take less than ``below_us`` microseconds each, and their calls a second."""
+
+    template = (
+        "{share:.0%} of a step is in operators of less than {below_us:.0f} us each, {calls_per_s:,.0f} of them a second"
+    )
+
+    share: float
+    below_us: float
+    calls_per_s: float
+
+
 # Why it costs time.
 
 
@@ -51,6 +63,10 @@ class MemoryGivenBack(Note):
 
 class FasterMatrixCode(Note):
     template = "MKL has faster code for this processor, but uses it only if it takes the processor for Intel's"
+
+
+class SmallBlocks(Note):
+    template = "each allocates small blocks of memory, and mimalloc may serve these faster than the C library does"
 
 
 class CpusKept(Note):

@@ -15,9 +15,11 @@ from envkit.advice.messages import (
     KernelTime,
     MemoryGivenBack,
     NativeMatrixCode,
+    SmallBlocks,
+    SmallOperators,
     WaitingThreads,
 )
-from envkit.advice.symptoms import Symptoms
+from envkit.advice.symptoms import SMALL_S, Symptoms
 from envkit.common.messages import Clauses
 from envkit.messages import Message
 
@@ -63,6 +65,13 @@ def _waiting(symptoms: Symptoms) -> WaitingThreads:
     return WaitingThreads(symptoms.waiting_share)
 
 
+def _small_operators(symptoms: Symptoms) -> SmallOperators:
+    """Return what is seen of small operators, which were looked at."""
+    assert symptoms.small_share is not None, "it was looked at"
+    assert symptoms.small_per_s is not None, "it was looked at"
+    return SmallOperators(symptoms.small_share, 1e6 * SMALL_S, symptoms.small_per_s)
+
+
 # With fewer of them the kernel does something else.
 FAULTS_PER_S = 1_000
 
@@ -92,7 +101,17 @@ CROWDED_CPUS = Reason(
     CpusKept(),
     ("low-noise", "intel-omp", "mimalloc-retain-passive", "physical-cores"),
 )
-REASONS = (PAGE_FAULTS, GENERIC_MATRIX_CODE, CROWDED_CPUS)
+# One training has shown it: a small recurrent network, 54% of whose step was in small operators, became 1.3 to 1.5
+# times as fast. Too few trainings were watched for it to fit a gain (docs/advise.md).
+SMALL_BLOCKS = Reason(
+    "small-blocks",
+    lambda symptoms: symptoms.small_share,
+    0.50,
+    _small_operators,
+    SmallBlocks(),
+    ("mimalloc-retain", "mimalloc", "mimalloc-2-retain", "mimalloc-2", "mimalloc-retain-mkl", "mimalloc-2-retain-mkl"),
+)
+REASONS = (PAGE_FAULTS, GENERIC_MATRIX_CODE, SMALL_BLOCKS, CROWDED_CPUS)
 
 
 def reasons_of(profile: str) -> list[Reason]:

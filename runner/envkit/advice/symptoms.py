@@ -25,6 +25,8 @@ KINDS = {
     OTHER: re.compile(r"^(aten|torch|autograd)"),
 }
 GENERIC = "generic"
+# An operator that takes less than so many seconds itself, on average, works on small blocks of memory.
+SMALL_S = 20e-6
 # In less time, or in fewer steps on a slow machine, what a process does once (memory that it touches for the first
 # time) is much of what is seen.
 SHORTEST_S, FEWEST_STEPS = 1.0, 5
@@ -36,8 +38,10 @@ class Symptoms:
 
     ``cpus`` are those that were busy, on average; ``system_share`` is the kernel's part of that time; ``waiting_share``
     the part of the time in which a thread that could run had no CPU, of that and its CPU time. ``operators`` are shares
-    of a step's time, by kind (``KINDS``; ``OUTSIDE`` is what no operator took). ``generic_matrix_code`` says whether
-    MKL takes code that is made for no processor in particular.
+    of a step's time, by kind (``KINDS``; ``OUTSIDE`` is what no operator took). ``small_share`` is the share of that
+    time in operators that take less than ``SMALL_S`` each, and ``small_per_s`` the calls of these a second. Both are of
+    steps under the profiler, which slows small operators most. ``generic_matrix_code`` says whether MKL takes code that
+    is made for no processor in particular.
     """
 
     seconds: float
@@ -51,6 +55,8 @@ class Symptoms:
     generic_matrix_code: bool | None = None
     threads: int | None = None
     helper_cpus: float = 0.0  # those that other processes of it keep busy: DataLoader's workers, other ranks
+    small_share: float | None = None
+    small_per_s: float | None = None
 
     @property
     def is_long_enough(self) -> bool:
@@ -90,6 +96,7 @@ def of_sample(sample: Measurement) -> Symptoms:
     usage = observed.usage or sample.usage
     mkl = probe(sample.evidence, "mkl")
     seconds = sum(steps) if sample.observed else sample.seconds or sum(steps)
+    small_share, small_per_s = _small(observed.operators)
     return replace(
         _of_usage(usage, seconds, observed.waited_s),
         steps=len(steps),
@@ -98,6 +105,8 @@ def of_sample(sample: Measurement) -> Symptoms:
         generic_matrix_code=mkl["dispatch"] == GENERIC if mkl.get("dispatch") else None,
         threads=observed.threads,
         helper_cpus=_cpus(observed.helpers),
+        small_share=small_share,
+        small_per_s=small_per_s,
     )
 
 
@@ -145,8 +154,19 @@ def _kinds(operators: OperatorTimes) -> dict[str, float]:
     return shares
 
 
+def _small(operators: OperatorTimes | None) -> tuple[float | None, float | None]:
+    """Return the share of a step in operators of less than SMALL_S, and their calls a second; None if not counted."""
+    if operators is None or operators.calls is None:
+        return None, None
+    small = [name for name, calls in operators.calls.items() if operators.self_s.get(name, 0.0) < SMALL_S * calls]
+    seconds = sum(operators.self_s.get(name, 0.0) for name in small)
+    return seconds / operators.seconds, sum(operators.calls[name] for name in small) / operators.seconds
+
+
 # What gains are fitted to: what can be seen of any process, and what takes a profiler.
 FEATURES = (
     Feature("kernel", lambda symptoms: symptoms.system_share),  # of the CPU time
     Feature("matrix", lambda symptoms: symptoms.matrix_share),  # of a step, in products for which MKL's code is generic
+    Feature("small", lambda symptoms: symptoms.small_share),  # of a step, in operators of less than SMALL_S each
+    Feature("outside", lambda symptoms: symptoms.operators.get(OUTSIDE) if symptoms.operators else None),  # of a step
 )

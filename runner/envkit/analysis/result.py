@@ -247,7 +247,7 @@ class Result:
             "may_be_best": self.may_be_best,
             "race": [asdict(racer) for racer in self.race],
             "dropped": {name: asdict(departure) for name, departure in self.dropped.items()},
-            "over_memory": [{**asdict(one), "share": one.share} for one in self.over_memory],
+            "over_memory": [{**asdict(excess), "share": excess.share} for excess in self.over_memory],
             "memory_unknown": self.memory_unknown,
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,

@@ -37,18 +37,23 @@ def after_blocks(run: Run, blocks: int) -> Decision:
             return longer
         if blocks >= (LATEST if rule.blocks else DESIGN_BLOCKS):
             return _design(run, blocks)
-    if fixed is not None and blocks < fixed.planned and (over := _over_memory(run)):
-        return _dropped(run, fixed, blocks, over, over_memory=True)
-    looked = _at_look(run, fixed, blocks) if fixed is not None and blocks in fixed.looks[:-1] else None
-    if looked is not None:
-        return looked
+    early = _early(run, fixed, blocks) if fixed is not None else None
+    if early is not None:
+        return early
     if rule.blocks:
         return COMPLETE if blocks >= rule.blocks else None
     return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
 
 
+def _early(run: Run, fixed: Design, blocks: int) -> Dropped | str | None:
+    """Return whether arms are dropped before the last block, for their memory or at a look, or a look ends the run."""
+    if blocks < fixed.planned and (over := _over_memory(run)):
+        return _dropped(run, fixed, blocks, over, over_memory=True)
+    return _at_look(run, fixed, blocks) if blocks in fixed.looks[:-1] else None
+
+
 def _over_memory(run: Run) -> dict[str, str]:
-    """Return the arms to drop for their peak memory, each with its reference. Of all that are left the fastest stays.
+    """Return the arms to drop for their peak memory, each with its reference. If all are above it, the fastest stays.
 
     Memory tells nothing of times, so that this is no look at the ratios.
     """

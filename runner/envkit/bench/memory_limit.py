@@ -29,7 +29,7 @@ class OverMemory:
 
     @property
     def share(self) -> float:
-        """Return by which share of the reference's memory the arm needs more."""
+        """Return the excess over the reference's peak, as a share of that peak."""
         return self.peak_bytes / self.reference_bytes - 1
 
 
@@ -44,7 +44,9 @@ def is_over(peak_bytes: float, reference_bytes: float, limit: float) -> bool:
 def over_memory(run: Run, arm: Arm) -> OverMemory | None:
     """Return the peak memory of ``arm`` if that is above the limit; None within it, without a limit, or if unknown."""
     limit = run.study.stopping.max_memory
-    for memory, (peaks, of_reference) in _peaks(run, arm).items() if limit is not None else ():
+    if limit is None:
+        return None
+    for memory, (peaks, of_reference) in _peaks(run, arm).items():
         peak, reference = median(peaks), median(of_reference)
         if is_over(peak, reference, limit):
             return OverMemory(arm.name, run.study.reference_of(arm).name, peak, reference, memory)
@@ -57,8 +59,9 @@ def is_clearly_over(run: Run, arm: Arm) -> bool:
     The medians are above it then, too.
     """
     limit = run.study.stopping.max_memory
-    peaks = _peaks(run, arm).values() if limit is not None else ()
-    return any(is_over(min(of_arm), max(of_reference), limit) for of_arm, of_reference in peaks)
+    if limit is None:
+        return False
+    return any(is_over(min(of_arm), max(of_reference), limit) for of_arm, of_reference in _peaks(run, arm).values())
 
 
 def over_in_race(run: Run) -> set[str]:
@@ -69,7 +72,7 @@ def over_in_race(run: Run) -> set[str]:
 
 
 def is_unknown(run: Run, arm: Arm) -> bool:
-    """Return whether there is a limit, and the peak memory of ``arm`` can't be held against it."""
+    """Return whether ``arm`` has no peak memory to compare with its reference's, although the study has a limit."""
     return run.study.stopping.max_memory is not None and not _peaks(run, arm)
 
 

@@ -413,13 +413,11 @@ class Study:
     def _require_numbers(self) -> None:
         """Raise Misfit for a number that is too small."""
         stopping, first = self.stopping, min(self.stopping.halvings, default=0)
-        least = {
-            "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
-            "stopping.precision": (stopping.precision or 0.0, 0), "stopping.margin": (stopping.margin, 0),
-            "stopping.max_memory": (stopping.max_memory or 0.0, 0),
-            "stopping.most_memory_bytes": (stopping.most_memory_bytes or 0.0, 0),
-            "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (self.ranks, 1), "nodes": (self.nodes, 1),
-            "options.scale": (self.options.scale, 1), "stopping.halvings": (first, 1 if self.is_race else 0),
+        from_0 = ("budget_s", "blocks", "precision", "margin", "timeout_s", "max_memory", "most_memory_bytes")
+        least: dict[str, tuple[float, int]] = {f"stopping.{key}": (getattr(stopping, key) or 0, 0) for key in from_0}
+        least |= {
+            "ranks": (self.ranks, 1), "nodes": (self.nodes, 1), "options.scale": (self.options.scale, 1),
+            "stopping.halvings": (first, 1 if self.is_race else 0),
         }  # fmt: skip
         if self.full is not None:
             least["full.epochs"] = (self.full.epochs, 1)

@@ -7,6 +7,7 @@ Documentation/scheduler/sched-stats.rst (nanoseconds).
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from envkit.common.errors import InputError
 from envkit.worker import left
 from envkit.worker.evidence import cpu_use
 from envkit.worker.evidence.cpu_use import CpuUseDocument
+from envkit.worker.measure import machine_load
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.25
@@ -51,7 +53,7 @@ class ResourceUse(TypedDict, total=False):
     """Resources that processes used while they were watched."""
 
     seconds: float  # from the first look to the last
-    usage: dict[str, float]  # the fields of ``process_tree.Usage``
+    usage: dict[str, float]  # the fields of ``process_tree.Usage``, and of ``watch`` those of its CPUs
     waited_s: float  # summed over threads that could have run
     cpu_use: CpuUseDocument  # of the process that trains
 
@@ -94,19 +96,43 @@ class CpuUse:
 def watch(pid: int, seconds: float) -> ResourceUse:
     """Return what process ``pid`` and those that it started used for ``seconds``, or until it ended: as ``increase``.
 
+    ``usage`` also has the time of all programs on its CPUs, as ``engines.measurement.Usage`` calls that.
     Raises InputError for a process that is not there, is another user's, has no PyTorch, or ends at once.
     """
     looks, used = [look(pid)], CpuUse()
     _require(pid, looks[0])
     used.look(looks[0].tree.processes)
+    cpus = _cpus(pid)
+    before = machine_load.read()
     while looks[-1].at_s < looks[0].at_s + seconds and pid in looks[-1].tree.processes:
         time.sleep(max(INTERVAL_S, (time.perf_counter() - looks[-1].at_s) / LARGEST_SHARE))
         looks.append(look(pid))
+    load = _load(before, machine_load.read(), cpus)
     passed = looks[-1].at_s - looks[0].at_s
     if passed < min(SHORTEST_S, seconds):
         raise InputError(EndedWhileWatched(pid, passed))
     used.look(looks[-1].tree.processes)
-    return {**increase(looks), "cpu_use": used.of_trainer()}
+    increased = increase(looks)
+    return {**increased, "usage": {**increased["usage"], **load}, "cpu_use": used.of_trainer()}
+
+
+def _cpus(pid: int) -> set[int]:
+    """Return the CPUs that a process may use; none if it has ended."""
+    try:
+        return os.sched_getaffinity(pid)
+    except OSError:
+        return set()
+
+
+def _load(before: machine_load.Counters, after: machine_load.Counters, cpus: set[int]) -> dict[str, float]:
+    """Return the time of all programs on ``cpus`` and the stolen time; nothing if one of these CPUs is unknown."""
+    if not cpus or not cpus <= before.cpus.keys() & after.cpus.keys():
+        return {}
+    return {
+        "worker_cpus": len(cpus),
+        "worker_cpus_busy_s": sum(after.cpus[cpu].programs_s - before.cpus[cpu].programs_s for cpu in cpus),
+        "worker_cpus_steal_s": sum(after.cpus[cpu].steal_s - before.cpus[cpu].steal_s for cpu in cpus),
+    }
 
 
 def require(pid: int) -> None:

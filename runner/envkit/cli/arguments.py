@@ -55,9 +55,9 @@ def share(word: str) -> float:
 
 
 def limit(word: str) -> float:
-    """Return ``10%`` or ``0.1`` as 0.1, and ``150%`` as 1.5. Raise BadValue for a number above 1 without a percent sign.
+    """Return ``10%`` or ``0.1`` as 0.1, and ``150%`` as 1.5.
 
-    Such a number is more likely meant in percent, or in bytes.
+    Raise BadValue for anything else. A number above 1 needs the percent sign: it may be meant in percent, or in bytes.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", word.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else math.inf

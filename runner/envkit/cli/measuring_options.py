@@ -70,7 +70,8 @@ def add(
     group = parser.add_argument_group("output")
     group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted run in this folder")
     add_output(parser)
-    parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False, max_memory=None)  # which not all of these commands have
+    # which not all of these commands have
+    parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False, max_memory=None)
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS

@@ -153,7 +153,8 @@ def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) ->
         raise InputError(ChoiceNotShipped(str(folder), str(shipped)))
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
-    return _Outcome(Decision(best, tuned_one, shipped_one, versus, refused=refused, over_memory=over), shipped, verdict, made)
+    decision = Decision(best, tuned_one, shipped_one, versus, refused=refused, over_memory=over)
+    return _Outcome(decision, shipped, verdict, made)
 
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:

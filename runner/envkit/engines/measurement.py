@@ -57,10 +57,11 @@ class HelperUsage(Struct, frozen=True, kw_only=True):
 
 
 class OperatorTimes(Struct, frozen=True, kw_only=True):
-    """Seconds in each operator itself, by its name, of the ``seconds`` of the profiled steps."""
+    """Seconds in each operator itself, and its calls, by its name, of the ``seconds`` of the profiled steps."""
 
     self_s: dict[str, float]
     seconds: float
+    calls: dict[str, int] | None = None
 
 
 class Observed(Struct, frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ def _per_profile(result: Result) -> list[Message]:
         return [chosen]
     advised, has_best = list[Message](), False
     ranked = ranking.ranked(result.comparisons, study.view)
-    ranked = [one for one in ranked if one.over_memory is None] or ranked
+    ranked = [comparison for comparison in ranked if comparison.over_memory is None] or ranked
     if len(ranked) > 1:
         # the noisiest of many is the likeliest to be at the top without being known to be faster
         by_speed = 0 if ranking.many(ranked) else -1
@@ -150,7 +150,7 @@ def _per_profile(result: Result) -> list[Message]:
             next_step = messages.ExplainLosses(arm.name, commands.of_arm(result, arm).ablate)
         else:
             next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
-            next_step = next_step or _next(result, comparison, arm)
+            next_step = next_step or _above_limit(result, comparison) or _next(result, comparison, arm)
         if next_step:
             supported = None if has_best else _supported(ranked, result.environments)
             if isinstance(next_step, messages.Use) and supported is not None:
@@ -326,12 +326,18 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
     return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.of_arm(result, arm).execute}")
 
 
+def _above_limit(result: Result, comparison: Comparison) -> Message | None:
+    """Return to stay with the reference, where an arm with a speedup is above the limit on memory."""
+    over, limit = comparison.over_memory, result.study.stopping.max_memory
+    if over is None or limit is None or comparison.speedup is None:
+        return None
+    return messages.StayWithin(over.reference, over.arm, over.share, limit)
+
+
 def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
     if comparison.speedup is None:
         return _without_speedup(result, comparison, arm)
     study, reference = result.study, result.study.reference_of(arm).name
-    if (over := comparison.over_memory) is not None and study.stopping.max_memory is not None:
-        return messages.StayWithin(reference, arm.name, over.share, study.stopping.max_memory)
     if comparison.speedup.within_margin:
         return messages.ChooseFreely(reference, arm.name)
     if comparison.verdict == Verdict.SLOWER:

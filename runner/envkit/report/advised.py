@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from envkit.advice import expected, reasons
 from envkit.advice.expected import Expected
+from envkit.advice.missing import Missing
 from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import Symptoms
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
@@ -45,6 +46,8 @@ class Advice:
     callers_threads: tuple[str, int] | None = None  # a variable that is not passed on, and how many threads it asks for
     passed_on: Sequence[str] = ()  # the caller's variables that it may need to run
     removed: Sequence[str] = ()  # those that it did not get, as they could change the outcome
+    disturbed: Sequence[Message] = ()  # what disturbed the watching from outside: no gain is told then
+    missing: Missing | None = None  # the libraries that profiles of ``left_out`` lack
 
     @property
     def best(self) -> Expected | None:
@@ -70,13 +73,20 @@ class Advice:
             "reasons": [
                 {"code": one.code, "seen": text(one.seen(self.symptoms)), "why": text(one.why)} for one in self.reasons
             ],
-            "expected": [asdict(expectation) for expectation in self.expected],
+            "disturbed": [text(cause) for cause in self.disturbed],
+            "expected": [self._expected_json(expectation) for expectation in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": {name: text(reason) for name, reason in self.left_out.items()},
             "findings": [cautions.finding_document(finding) for finding in self.findings],
             "passed_on": list(self.passed_on),
             "not_passed_on": list(self.removed),
+            "missing": asdict(self.missing) if self.missing else None,
         }
+
+    def _expected_json(self, expectation: Expected) -> dict[str, object]:
+        """Return an expectation; without its numbers if the watching was disturbed."""
+        document = asdict(expectation)
+        return {**dict.fromkeys(document), "profile": expectation.profile} if self.disturbed else document
 
 
 def headline(advice: Advice) -> Message:
@@ -84,8 +94,14 @@ def headline(advice: Advice) -> Message:
     best = advice.best
     if advice.first_finding is not None:
         return messages.FixFirst(advice.first_finding.seen)
+    if best is None and advice.unmeasured:
+        return messages.TryFirstUnmeasured(advice.unmeasured[0])
+    if best is None and not advice.expected:
+        return messages.NothingKnown()
     if best is None:
-        return messages.NothingHelps() if advice.expected else messages.NothingKnown()
+        return messages.NothingKnownDisturbed() if advice.disturbed else messages.NothingHelps()
+    if advice.disturbed:
+        return messages.TryFirstDisturbed(best.profile)
     return messages.TryFirst(best.profile, best.gain, best.low, best.high)
 
 
@@ -93,7 +109,8 @@ def rows(advice: Advice) -> list[Row]:
     """Return what was seen, and why it matters."""
     symptoms = advice.symptoms
     best = [] if advice.best is None else cautions.of_profile(profile.load(advice.best.profile))
-    seen = [*(Row("caution", one) for one in best), Row("watched", _watched(advice))]
+    seen = [Row("caution", message) for message in (*_limits(advice), *best)]
+    seen.append(Row("watched", _watched(advice)))
     if symptoms.operators is not None:
         parts = sorted(symptoms.operators.items(), key=lambda one: -one[1])
         shares = (messages.Share(share, headings.OPERATOR_KINDS[name]) for name, share in parts if share >= 0.005)
@@ -114,6 +131,16 @@ def rows(advice: Advice) -> list[Row]:
     return seen
 
 
+def _limits(advice: Advice) -> list[Message]:
+    """Return why only the order of profiles is of use, if that is so."""
+    fitted = expected.fitted()
+    if advice.disturbed:
+        return [messages.WatchedDisturbed(tuple(advice.disturbed))]
+    if advice.expected and advice.machine not in fitted.machines:
+        return [messages.OtherMachine(fitted.machine)]
+    return []
+
+
 def _why_idle(advice: Advice) -> list[Row]:
     """Return why CPUs idle, as far as that is known, where no finding says it."""
     symptoms, rows = advice.symptoms, list[Row]()
@@ -129,7 +156,10 @@ def _weight(finding: Finding) -> str:
 
 
 def table(advice: Advice) -> Table:
-    """Return each profile with its expected gain and the reasons for it; those not worth trying last."""
+    """Return each profile with its expected gain and the reasons for it; those not worth trying last.
+
+    If the watching was disturbed, no gain is told.
+    """
     cells = [
         [expectation.profile, f"{expectation.gain:.2f}", _range(expectation), _because(expectation, advice.symptoms)]
         for expectation in advice.expected
@@ -140,17 +170,21 @@ def table(advice: Advice) -> Table:
         [name, "-", headings.NOT_MEASURED, _held(name, advice.symptoms)] for name in advice.unmeasured
     ]
     weights[worth:worth] = ["plain"] * len(advice.unmeasured)
+    if advice.disturbed:
+        return Table(headings.ORDER, [[cell[0], cell[-1]] for cell in cells], (), weights)
     return Table(headings.EXPECTED, cells, (1,), weights)
 
 
 def closing(advice: Advice) -> list[Row]:
     """Return where the ranges come from, what was left out, and what to do next."""
     fitted = expected.fitted()
-    ranges = messages.Ranges if advice.machine in fitted.machines else messages.RangesOfOther
-    lines = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
+    lines = [] if advice.disturbed else [Row("ranges", messages.Ranges(len(fitted.trainings), fitted.machine))]
     if advice.unmeasured:
         lines.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
-    lines += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
+    lacking = advice.missing.profiles if advice.missing else ()
+    others = {name: why for name, why in advice.left_out.items() if name not in lacking}
+    lines += [Row("left out", About(names, why)) for names, why in together(others).items()]
+    lines += _not_installed(advice.missing) if advice.missing else []
     if advice.racing is not None:
         from_outside = advice.symptoms.steps is None
         going_on = messages.NoRaceFromOutside(advice.racing) if from_outside else RunFor(RACE, advice.racing)
@@ -158,10 +192,26 @@ def closing(advice: Advice) -> list[Row]:
     return lines
 
 
+def _not_installed(missing: Missing) -> list[Row]:
+    """Return which libraries are not installed, and the commands that install them."""
+    lines = [Row("left out", messages.LibrariesMissing(missing.profiles, missing.libraries))]
+    if missing.as_root and missing.as_root != missing.without_root:
+        lines.append(Row("as root", messages.InstallLibraries(missing.as_root), whole=True))
+    if missing.without_root:
+        command = messages.InstallLibraries(missing.without_root, missing.only_root or None)
+        lines.append(Row("no root", command, whole=True))
+    return lines
+
+
 def parts(advice: Advice) -> list[Part]:
     """Return all of it, below the headline."""
     expectations = table(advice)
-    return [Rows(rows(advice), bold=True), *([expectations] if expectations.rows else []), Rows(closing(advice))]
+    last = closing(advice)
+    return [
+        Rows(rows(advice), bold=True),
+        *([expectations] if expectations.rows else []),
+        *([Rows(last)] if last else []),
+    ]
 
 
 def machine(inspection: Inspection) -> str:

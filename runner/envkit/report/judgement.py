@@ -74,8 +74,8 @@ def noise_floor(result: Result, blocks: int) -> float | None:
 def winners(result: Result) -> dict[str, list[str]]:
     """Return for each workload the profiles that are known to be faster than its reference, the fastest first.
 
-    One that was measured beside a load is not known to be, and one above the limit on memory is out. They are compared with the reference only, so it is unknown
-    whether the first is faster than the second.
+    One that was measured beside a load is not known to be, and one above the limit on memory is out. They are compared
+    with the reference only, so it is unknown whether the first is faster than the second.
     """
     by_name: dict[str, list[str]] = {result.study.workload_of(arm): [] for arm in result.study.references}
     for arm, comparison in by_workload(result):

@@ -120,9 +120,9 @@ def memory(result: Result) -> list[Message]:
         return []
     arms = tuple(
         messages.ArmOverLimit(
-            one.arm, one.peak_bytes, one.reference_bytes, one.share, GPU if one.memory == GPU else None
+            excess.arm, excess.peak_bytes, excess.reference_bytes, excess.share, GPU if excess.memory == GPU else None
         )
-        for one in over
+        for excess in over
     )
     lines: list[Message] = [messages.LimitUnchecked(limit, unknown)] if unknown else []
     if arms:

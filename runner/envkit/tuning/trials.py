@@ -166,9 +166,9 @@ class Trials:
         return None
 
     def _over_memory(self, number: int, environment: Environment, document: TrainingDocument) -> Message | None:
-        """Return that the peak memory of a candidate is above the limit, by the medians of its trials and the baseline's.
+        """Return that a candidate's peak memory is above the limit, by the medians of its trials and the baseline's.
 
-        None within the limit, and where there is none or memory does not compare: on several ranks, or if unknown.
+        Return None if it is within the limit, if there is no limit, on several ranks, and if a peak is unknown.
         """
         study = self.job.study
         limit, ranks = study.stopping.max_memory, own_ranks(environment.ranks) or study.ranks
@@ -176,9 +176,12 @@ class Trials:
             return None
         this = codec.parse(document, Peaks)
         trials = [event for event in self.events if isinstance(event, Trial)]
-        candidates = [this, *(trial for trial in trials if trial.candidate == number)]
+        candidates: list[Trial | WarmUp | Peaks] = [this, *(trial for trial in trials if trial.candidate == number)]
         baselines = [event for event in self.events if isinstance(event, WarmUp)]
-        of_baseline = [*baselines, *(trial for trial in trials if trial.candidate == BASELINE)]
+        of_baseline: list[Trial | WarmUp | Peaks] = [
+            *baselines,
+            *(trial for trial in trials if trial.candidate == BASELINE),
+        ]
         for memory in (PROCESS, GPU):
             sides = [[peak for event in side if (peak := _peak(event, memory))] for side in (candidates, of_baseline)]
             if not all(sides):

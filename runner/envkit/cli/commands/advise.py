@@ -15,7 +15,8 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice import expected, reasons
-from envkit.advice.candidates import candidates
+from envkit.advice.candidates import candidates, for_small_blocks
+from envkit.advice.missing import missing
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.bench import early_checks, private_values, race, room, writes
 from envkit.bench.arms import Arm
@@ -28,6 +29,7 @@ from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
+from envkit.checks.interference import interference_in
 from envkit.cli import engine_options, measuring, measuring_options, racing
 from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, refuse_others, words
 from envkit.cli.commands import messages
@@ -43,7 +45,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
-from envkit.engines.measurement import Measurement, TrainingDocument, probe
+from envkit.engines.measurement import Measurement, TrainingDocument, Usage, probe
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.inspection import Inspection
@@ -162,10 +164,11 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
     hidden = private_values.hidden(sample, prepared.job.context.kept, prepared.job.context.inherited)
     findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
     applying, left_out = _unless_few_threads(findings, applying, left_out)
-    instead = instead if applying else []
+    applies = partial(_applies, inspection=inspection)
+    small = for_small_blocks(symptoms, {*expected.fitted().fits, *instead}, applies)
+    instead = [*instead, *small] if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, findings)
     can_race = bool(applying) and advice.first_finding is None
-    applies = partial(_applies, inspection=inspection)
     racers = candidates(advice.expected, instead, left_out, applies) if can_race else []
     again = shlex.join(["envkit", "advise", *words(arguments, SAME), "--", *argv])
     advice = replace(
@@ -174,6 +177,7 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
         callers_threads=_callers_threads(study, advice.usable_cpus),
         passed_on=tuple(prepared.job.given),
         removed=prepared.job.context.removed,
+        disturbed=interference_in(measured.usage, measured.seconds or sum(measured.step_s)),
     )
     peak_bytes = sample.get("peak_memory_bytes", 0)
     return Watched(advice, racers, _start_s(measured, seconds), seconds, len(measured.step_s), peak_bytes)
@@ -277,7 +281,8 @@ def _advice(
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
     gains = expected.expected(symptoms, applying, here=expected.of_machine(inspection))
     unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
-    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by)
+    lacking = missing(left_out, inspection)
+    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by, missing=lacking)
 
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
@@ -292,7 +297,9 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     applying, left_out = _unless_few_threads(findings, *_apply(inspection))
     instead = _instead(left_out, inspection) if applying else []
     start_it = "envkit advise -- COMMAND" if applying else None
-    return _advice(of_process(observed), applying, left_out, inspection, instead, findings, start_it)
+    advice = _advice(of_process(observed), applying, left_out, inspection, instead, findings, start_it)
+    usage = codec.parse(observed["usage"], Usage)
+    return replace(advice, disturbed=interference_in(usage, observed["seconds"]))
 
 
 def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Finding]:

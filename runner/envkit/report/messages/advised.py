@@ -18,6 +18,26 @@ class TryFirst(Advice):
     high: float
 
 
+class TryFirstUnmeasured(Advice):
+    """No profile with a number is expected to gain; ``profile`` removes an observed cause, and has no number."""
+
+    template = "Try {profile} first: it removes an observed cause, and its gain is not known"
+
+    profile: str
+
+
+class TryFirstDisturbed(Advice):
+    """The watching was disturbed."""
+
+    template = "Try {profile} first; how much it gains is not told, because the watching was disturbed"
+
+    profile: str
+
+
+class NothingKnownDisturbed(Caution):
+    template = "The watching was disturbed, so it is not known whether a profile makes this training faster"
+
+
 class FixFirst(Caution):
     """A finding costs more than any profile gains."""
 
@@ -35,6 +55,22 @@ class NothingKnown(Note):
 
 
 # --- what was seen ---
+
+
+class WatchedDisturbed(Caution):
+    """Why only the order of profiles is of use: ``causes`` disturbed the watching."""
+
+    template = "while it was watched, {causes:list}: only the order of profiles is of use; watch again without that"
+
+    causes: tuple[Message, ...]
+
+
+class OtherMachine(Caution):
+    """Gains were measured on ``machine``, and this is another one."""
+
+    template = "gains were measured on {machine}: on this machine only the order of profiles is of use"
+
+    machine: str
 
 
 class Watched(Note):
@@ -150,13 +186,6 @@ class Ranges(Note):
     machine: str
 
 
-class RangesOfOther(Ranges):
-    template = (
-        "from {trainings:count training} that were measured on {machine}; on another machine, such as this "
-        "one, only the ranking is useful"
-    )
-
-
 class NoRaceFromOutside(Note):
     """A process that runs already was watched."""
 
@@ -172,6 +201,24 @@ class Keep(Advice):
 
     file: str
     command: str
+
+
+class LibrariesMissing(Note):
+    """Profiles that preload libraries which the machine lacks."""
+
+    template = "{profiles:list}; not installed: {libraries:list}"
+
+    profiles: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+
+class InstallLibraries(Advice):
+    """The command that installs all of them, but for ``excepted`` ones, which take root."""
+
+    template = "{command}[ (not {excepted:list})]"
+
+    command: str
+    excepted: tuple[str, ...] | None = None
 
 
 class Unmeasured(Note):

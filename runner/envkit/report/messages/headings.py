@@ -70,6 +70,7 @@ WITHOUT_PROFILER = "without the profiler"
 RACE = ("profile", "speed", "blocks", "left")
 TO_THE_END, RACER_FAILED, RACER_NOT_IN_EFFECT = "", "failed", "not in effect"
 EXPECTED = ("profile", "expected", "7 of 10 lie within", "because")
+ORDER = ("profile", "because")
 THEN_AND_NOW = "speed now over speed then"
 THEN_AND_NOW_NORMALISED = "speed now over speed then; normalised: at an equal reference kernel"
 # What a table of many comparisons says of a difference, by the name of the verdict.

@@ -1,0 +1,84 @@
+"""Say what is not installed: all libraries that profiles preload and the machine lacks, and one command to get them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from envkit.common.folders import short
+from envkit.engines.base import PROJECT
+from envkit.messages import Message
+from envkit.profiles.inspection import Inspection
+from envkit.profiles.messages import LibraryMissing
+from envkit.worker.libraries import LIBRARIES
+
+# Installs the locked packages of conda-forge into a folder; only a checkout of the kit has it.
+CONDA_LIBRARIES = PROJECT / "images/conda_libraries.py"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Libraries that are not installed, the profiles that preload them, and commands that install them.
+
+    A command is empty if none of the libraries can be got so; ``only_root`` are the libraries that take root.
+    """
+
+    profiles: tuple[str, ...]
+    libraries: tuple[str, ...]
+    as_root: str
+    without_root: str
+    only_root: tuple[str, ...]
+
+
+def missing(left_out: Mapping[str, Message], inspection: Inspection) -> Missing | None:
+    """Return what the profiles lack that were ``left_out`` for a library; None if they lack none."""
+    lacking = {profile: why.library for profile, why in left_out.items() if isinstance(why, LibraryMissing)}
+    libraries = tuple(name for name in LIBRARIES if name in lacking.values())
+    if not libraries:
+        return None
+    python = inspection["python"]
+    pip = (str(short(Path(python["executable"]))), "-m", "pip", "install")
+    loaded = [package for name in libraries for package in LIBRARIES[name].loads.values()]
+    not_in_debian = [name for name in libraries if "debian" not in LIBRARIES[name].packages]
+    return Missing(
+        profiles=tuple(lacking),
+        libraries=libraries,
+        as_root=_all_of(
+            _command("apt-get", "install", packages=[*_packages(libraries, "debian"), *loaded]),
+            _command(*pip, packages=_packages(not_in_debian, "pypi")),
+        ),
+        without_root=_all_of(
+            _command(*pip, packages=_packages(libraries, "pypi")),
+            _conda(_packages(libraries, "conda"), python["prefix"]),
+        ),
+        only_root=tuple(name for name in libraries if not LIBRARIES[name].packages.keys() & {"pypi", "conda"}),
+    )
+
+
+def _packages(libraries: Iterable[str], source: str) -> list[str]:
+    return [LIBRARIES[name].packages[source] for name in libraries if source in LIBRARIES[name].packages]
+
+
+def _command(*words: str, packages: list[str]) -> str:
+    """Return the command for ``packages``, or "" without packages."""
+    return shlex.join([*words, *packages]) if packages else ""
+
+
+def _conda(packages: list[str], prefix: str) -> str:
+    """Return the command that puts conda-forge's ``packages`` where the Python at ``prefix`` has its libraries."""
+    if not packages:
+        return ""
+    if not CONDA_LIBRARIES.exists() or not os.access(prefix, os.W_OK):
+        return shlex.join(["conda", "install", "-c", "conda-forge", *packages])
+    if Path(prefix) == PROJECT / ".venv" and Path.cwd() == PROJECT:
+        return "make libraries"
+    folder = str(short(Path(prefix) / "conda"))
+    return shlex.join([str(short(Path(sys.executable))), str(short(CONDA_LIBRARIES)), "install", folder])
+
+
+def _all_of(*commands: str) -> str:
+    return " && ".join(command for command in commands if command)
