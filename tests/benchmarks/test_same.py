@@ -162,7 +162,9 @@ def test_runs_of_too_few_blocks_for_their_arms_are_undecided_and_not_right():
     counts = short_runs.count([session], 8)
     assert (counts.runs, counts.undecided, counts.claimed, counts.covered) == (3, 3, 0, 0)
     assert short_runs.count([session], 20).undecided == 0
-    assert "| CPU A, 2 CPUs | 8 | 8 | 0.3 | 3 | 3 | 0 | - | 0 of 0 | 0 | - | - |" in "\n".join(same_page.parts([session]))
+    assert "| CPU A, 2 CPUs | 8 | 8 | 0.3 | 3 | 3 | 0 | - | 0 of 0 | 0 | - | - |" in "\n".join(
+        same_page.parts([session])
+    )
 
 
 def test_arms_make_pairs_that_share_no_sample():
