@@ -46,7 +46,7 @@ from envkit.analysis.baseline_messages import (  # fmt: skip
     WasNotInEffect,
 )
 from envkit.analysis.messages import NoReadings
-from envkit.analysis.result import Result, conclude, finite
+from envkit.analysis.result import Result, conclude
 from envkit.bench import decide, record
 from envkit.bench.arms import View
 from envkit.bench.events import ReferenceKernel, ReferenceKernelFailure, Sample
@@ -56,6 +56,7 @@ from envkit.bench.run import Run
 from envkit.bench.run import read as read_run
 from envkit.bench.study import Study
 from envkit.common import atomic, documents, files
+from envkit.common.codec import finite
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 from envkit.common.running_messages import NotMade

@@ -42,6 +42,7 @@ from envkit.bench.study import Study
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import set_by_the_command
+from envkit.common.codec import finite, finite_items
 from envkit.engines.measurement import probe
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
@@ -240,7 +241,7 @@ class Result:
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
-                {**_finite_items(asdict(measured)), "in_effect": measured.in_effect, "accuracy": measured.accuracy}
+                {**finite_items(asdict(measured)), "in_effect": measured.in_effect, "accuracy": measured.accuracy}
                 for measured in self.measured
             ],
             "synthetic_data": self.synthetic,
@@ -268,17 +269,6 @@ class Result:
         }
 
 
-def finite(value: object) -> object:
-    """Return ``value`` with None for NaN and infinity, which JSON does not have."""
-    if isinstance(value, dict):
-        return _finite_items(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _finite_items(document: Mapping[str, object]) -> dict[str, object]:
-    return {key: finite(value) for key, value in document.items()}
-
-
 def conclude(run: Run) -> Result:
     """Return what a run shows, whether it was completed or not."""
     first, study, ended = run.beginning, run.study, run.ended
@@ -296,14 +286,12 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
-    plain = [_comparison(run, arm, measured) for arm in study.compared]
-    has_limit = study.stopping.max_memory is not None
-    over = [over_memory(run, arm) for arm in study.compared] if has_limit else []
-    comparisons = _with_departures(plain, run.dropped, [excess for excess in over if excess is not None])
+    limited = study.compared if study.stopping.max_memory is not None else []
+    over = [excess for arm in limited if (excess := over_memory(run, arm)) is not None]
+    comparisons = _with_departures([_comparison(run, arm, measured) for arm in study.compared], run.dropped, over)
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
-    blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
-    beside = None if study.contrasts else load(samples, blocks, others)
+    beside = None if study.contrasts else load(samples, len({each.block for each in samples}), run.first(OtherPrograms))
     return Result(
         study=study,
         engines={target: first.surroundings(target) for target in first.engines},
@@ -334,7 +322,7 @@ def conclude(run: Run) -> Result:
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         may_be_best=_may_be_best(intervals, comparisons),
-        memory_unknown=[arm.name for arm in study.compared if is_unknown(run, arm)] if has_limit else [],
+        memory_unknown=[arm.name for arm in limited if is_unknown(run, arm)],
         race=racers(run) if study.is_race else [],
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),

@@ -10,6 +10,7 @@ strict, too. pydantic takes "1" for a number unless each model forbids that. cat
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Hashable, Mapping
 from functools import cache
@@ -97,3 +98,15 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def finite(value: object) -> object:
+    """Return ``value`` with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return finite_items(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def finite_items(document: Mapping[str, object]) -> dict[str, object]:
+    """Return ``document`` with None for NaN and infinity in its values, and in documents among them."""
+    return {key: finite(value) for key, value in document.items()}

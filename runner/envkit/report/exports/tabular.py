@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 
-from envkit.analysis.result import finite
+from envkit.common.codec import finite
 from envkit.common.printable import encoded
 from envkit.report.exports.rows import Row, columns
 
