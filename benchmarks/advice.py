@@ -90,7 +90,7 @@ def _measure(data: Path, fit: str) -> None:
         pairs = [_pair(name, number) for number in range(PAIRS)]
         alone, watched = ([pair[way] for pair in pairs] for way in ("alone_s", "watched_s"))
         _append(data, {"kind": "watching", "training": name, "alone_s": alone, "watched_s": watched})
-    _append(data, {"kind": "example", "fit": fit, "printed": _example()})
+    _append(data, {"kind": "example", "fit": fit, "command": EXAMPLE, "printed": _example()})
 
 
 def _append(data: Path, line: Line) -> None:
@@ -198,12 +198,13 @@ def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence
 
 def _example_shown(lines: Sequence[Line]) -> list[str]:
     """Return the latest output for the example."""
-    printed = next((line["printed"] for line in reversed(lines) if line["kind"] == "example"), None)
-    if printed is None:
+    example = next((line for line in reversed(lines) if line["kind"] == "example"), None)
+    if example is None:
         return []
+    typed = shlex.join(["envkit", *example["command"]])
     return [
-        f"A training that is not in the gallery, with nothing left out:\n\n```sh\nenvkit {shlex.join(EXAMPLE)}\n```",
-        f"```text\n{printed.rstrip()}\n```",
+        f"A training that is not in the gallery, with nothing left out:\n\n```sh\n{typed}\n```",
+        f"```text\n{example['printed'].rstrip()}\n```",
     ]
 
 
@@ -394,7 +395,10 @@ geometric mean over the trainings, and the upper end of its one-sided 95% interv
 measurements. Its draws find the best profile again, so a best that was lucky raises it. `envkit advise` races the first
 profiles of its list: the best of the first {raced} is as good as such a race can be. If nothing is watched, the profile
 is the same for all trainings: the one that gains most on the others. The `-mkl` profiles override a check of MKL's
-vendor."""
+vendor.
+
+Noise alone looks like regret. Simulated with eight equal profiles, 12 trainings of 9 blocks, and noise of 7% in a
+block's ratio, the mean is 2.5% and the bound 4.6%. The bound held in all of 150 such runs."""
 RIGHT = """Each training of the gallery is judged by what the others taught: its own gains, which the map has measured,
 took no part in what is said of it here."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
@@ -403,8 +407,9 @@ nothing. It ranks profiles by their mean gain on the other trainings. "Mean gain
 of what was advised."""
 SEEN_TEXT = """The features that a fit may use, of each training with nothing set, and of its machine.
 `kernel` is the kernel's share of the CPU time. `matrix` is the share of a step in matrix products if MKL's code for
-them is generic, else 0. `fault_us` is the cost of a page fault in microseconds. `shared_cores` is the share of CPUs
-that share a core with another. With one machine, a fit uses none of the machine's features."""
+them is generic, else 0. `small` is the share in short operators, and `outside` the share outside of operators.
+`fault_us` is the cost of a page fault in microseconds. `shared_cores` is the share of CPUs that share a core with
+another. With one machine, a fit uses none of the machine's features."""
 SMALL_TEXT = """A small recurrent network over long sequences gained 1.28 and 1.47 by `mimalloc-retain` in two
 measurements (each +-0.18). `advise` called that nothing. 54% of its step was in small operators, and 23% outside of
 operators. Four symptoms could tell such a training from others:

@@ -52,7 +52,9 @@ def test_a_profile_exactly_at_the_limit_is_in(mine, is_out):
     result = conclude(run_of(mine))
     assert [one.arm for one in result.over_memory] == ["mine"] * is_out
     assert any(isinstance(message, Use) for message in advised(result)) != is_out
-    assert [type(message) for message in memory(result)] == [OverLimit if is_out else WithinLimit]
+    assert [
+        type(message) for message in memory(result.comparisons, result.memory_unknown, result.study.stopping.max_memory)
+    ] == [OverLimit if is_out else WithinLimit]
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.05, 0.07, 0.1, 0.29, 1.1])
@@ -71,7 +73,10 @@ def test_a_byte_more_than_the_limit_is_out(limit):
 def test_without_a_limit_nothing_is_out():
     events = run_of(2000, limit=None)
     result = conclude(events)
-    assert (result.over_memory, memory(result)) == ([], [])
+    assert (
+        result.over_memory,
+        memory(result.comparisons, result.memory_unknown, result.study.stopping.max_memory),
+    ) == ([], [])
     assert any(isinstance(message, Use) for message in advised(result))
     assert "Memory " not in printed(events)
 
@@ -130,7 +135,9 @@ def test_an_unmeasured_peak_is_named_and_drops_nothing():
                 event["peak_memory_bytes"] = 0
         result = conclude(events)
         assert (result.over_memory, result.memory_unknown) == ([], ["mine"])
-        assert memory(result) == [LimitUnchecked(0.1, ("mine",))]
+        assert memory(result.comparisons, result.memory_unknown, result.study.stopping.max_memory) == [
+            LimitUnchecked(0.1, ("mine",))
+        ]
         assert any(isinstance(message, Use) for message in advised(result))
 
 

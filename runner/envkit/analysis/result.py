@@ -22,7 +22,17 @@ from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_inst
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role, View
 from envkit.bench.decide import ENDED, FAILED, PRECISE
-from envkit.bench.events import Calibration, Failure, LeftOut, Lengths, Longer, OtherPrograms, ReferenceKernel, WarmUp
+from envkit.bench.events import (
+    Calibration,
+    Dropped,
+    Failure,
+    LeftOut,
+    Lengths,
+    Longer,
+    OtherPrograms,
+    ReferenceKernel,
+    WarmUp,
+)
 from envkit.bench.events import Sample as Recorded
 from envkit.bench.memory_limit import OverMemory, is_unknown, over_memory
 from envkit.bench.problems import restored
@@ -286,7 +296,10 @@ def conclude(run: Run) -> Result:
     ]
     interference = interference_by_block(samples)
     curves = (learning_curve(arm.name, of_arm, target_of(study.until)) for arm, of_arm in by_arm.items())
-    comparisons = _comparisons(run, measured)
+    plain = [_comparison(run, arm, measured) for arm in study.compared]
+    has_limit = study.stopping.max_memory is not None
+    over = [over_memory(run, arm) for arm in study.compared] if has_limit else []
+    comparisons = _with_departures(plain, run.dropped, [excess for excess in over if excess is not None])
     intervals = Intervals(run, {one.arm for one in measured.values() if one.in_effect})
     needed = need(run) if ended in CUT_SHORT else None
     blocks, others = len({sample.block for sample in samples}), run.first(OtherPrograms)
@@ -321,8 +334,8 @@ def conclude(run: Run) -> Result:
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         may_be_best=_may_be_best(intervals, comparisons),
-        memory_unknown=[arm.name for arm in study.compared if is_unknown(run, arm)],
-        race=racers(run),
+        memory_unknown=[arm.name for arm in study.compared if is_unknown(run, arm)] if has_limit else [],
+        race=racers(run) if study.is_race else [],
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
         learning=[curve for curve in curves if curve is not None],
@@ -367,19 +380,22 @@ def _seconds_per_block(in_blocks: Sequence[Recorded | ReferenceKernel]) -> float
     return sum(event.worker_seconds for event in in_blocks) / blocks if blocks else 0.0
 
 
-def _comparisons(run: Run, measured: dict[str, Measured]) -> list[Comparison]:
-    """Return each comparison, with when the arm left, and its peak memory where that is above the limit."""
+def _with_departures(
+    comparisons: Sequence[Comparison], dropped: Mapping[str, Dropped], over: Sequence[OverMemory]
+) -> list[Comparison]:
+    """Return comparisons with when each arm left, and its peak memory if that is ``over`` the limit."""
     departures = {
-        name: Departure(event.block, None if event.over_memory else event.arms[name])
-        for name, event in run.dropped.items()
+        name: Departure(event.block, None if event.over_memory else event.arms[name]) for name, event in dropped.items()
     }
-    comparisons = []
-    for arm in run.study.compared:
-        comparison = _comparison(run, arm, measured)
-        is_in_effect = comparison.verdict != Verdict.NOT_IN_EFFECT
-        over = over_memory(run, arm) if is_in_effect else None
-        comparisons.append(replace(comparison, dropped=departures.get(arm.name), over_memory=over))
-    return comparisons
+    excess_of = {excess.arm: excess for excess in over}
+    return [
+        replace(
+            comparison,
+            dropped=departures.get(comparison.arm),
+            over_memory=excess_of.get(comparison.arm) if comparison.verdict != Verdict.NOT_IN_EFFECT else None,
+        )
+        for comparison in comparisons
+    ]
 
 
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:

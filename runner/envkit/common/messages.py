@@ -26,7 +26,7 @@ class OtherSchema(Message):
 
     @staticmethod
     def of(file: str, kind: str, schema: int, readable: int, anew: tuple[str, ...] = ()) -> OtherSchema:
-        """Return the message for a file of ``schema`` where ``readable`` is read. They must differ."""
+        """Return the message for ``schema`` where ``readable`` is read. They must differ."""
         return OtherSchema(file, kind, "an earlier" if schema < readable else "a later", schema, readable, anew)
 
 

@@ -150,7 +150,9 @@ def _per_profile(result: Result) -> list[Message]:
             next_step = messages.ExplainLosses(arm.name, commands.of_arm(result, arm).ablate)
         else:
             next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
-            next_step = next_step or _above_limit(result, comparison) or _next(result, comparison, arm)
+            next_step = (
+                next_step or _above_limit(comparison, study.stopping.max_memory) or _next(result, comparison, arm)
+            )
         if next_step:
             supported = None if has_best else _supported(ranked, result.environments)
             if isinstance(next_step, messages.Use) and supported is not None:
@@ -326,9 +328,9 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
     return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.of_arm(result, arm).execute}")
 
 
-def _above_limit(result: Result, comparison: Comparison) -> Message | None:
+def _above_limit(comparison: Comparison, limit: float | None) -> Message | None:
     """Return to stay with the reference, where an arm with a speedup is above the limit on memory."""
-    over, limit = comparison.over_memory, result.study.stopping.max_memory
+    over = comparison.over_memory
     if over is None or limit is None or comparison.speedup is None:
         return None
     return messages.StayWithin(over.reference, over.arm, over.share, limit)

@@ -71,7 +71,10 @@ def rows(result: Result) -> list[Row]:
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
         ("Best", best([study.names(arm)[0] for arm in result.may_be_best])),
         ("Dropped", dropped(result.dropped)),
-        *(("Memory", message) for message in memory(result)),
+        *(
+            ("Memory", message)
+            for message in memory(result.comparisons, result.memory_unknown, study.stopping.max_memory)
+        ),
         ("Settings", settings(shown, result.not_in_effect, len(comparisons), things, has_settings)),
         *(("Losses", message) for message in losses(result)),
         *(("Noise", message) for message in noisy),
@@ -112,10 +115,10 @@ def dropped(departures: Mapping[str, Departure]) -> Message | None:
     )
 
 
-def memory(result: Result) -> list[Message]:
-    """Return which arms are above the study's limit on memory, and which could not be compared with it."""
-    limit, over, unknown = result.study.stopping.max_memory, result.over_memory, tuple(result.memory_unknown)
-    has_result = any(map(ranking.ratio_of, result.comparisons))
+def memory(comparisons: Sequence[Comparison], unknown: Sequence[str], limit: float | None) -> list[Message]:
+    """Return which arms are above the ``limit`` on memory, and that ``unknown`` ones could not be compared with it."""
+    over = [comparison.over_memory for comparison in comparisons if comparison.over_memory]
+    has_result = any(map(ranking.ratio_of, comparisons))
     if limit is None or not (over or has_result):
         return []
     arms = tuple(
@@ -124,7 +127,7 @@ def memory(result: Result) -> list[Message]:
         )
         for excess in over
     )
-    lines: list[Message] = [messages.LimitUnchecked(limit, unknown)] if unknown else []
+    lines: list[Message] = [messages.LimitUnchecked(limit, tuple(unknown))] if unknown else []
     if arms:
         return [messages.OverLimit(limit, arms[:MOST_NAMED], len(arms[MOST_NAMED:]) or None), *lines]
     return lines or [messages.WithinLimit(limit)]
