@@ -60,8 +60,14 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"schema": 2}, "this baseline has a later format (schema 2), and this version of envkit reads schema 1; "),
-        ({"schema": 0}, "this baseline has an earlier format (schema 0), and this version of envkit reads schema 1; "),
+        (
+            {"schema": 2},
+            "this baseline has a later format (schema 2), and this version of envkit reads schema 1; measure again\n",
+        ),
+        (
+            {"schema": 0},
+            "this baseline has an earlier format (schema 0), and this version of envkit reads schema 1; measure again",
+        ),
         ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of envkit baseline save"),
         ({"name": 3}, "'name' must be a text, not 3; restore the file"),
         (
