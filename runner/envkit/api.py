@@ -31,8 +31,8 @@ class BenchResult:
 
     ``speedup`` is the baseline's time per step over the profile's, and ``low`` to ``high`` its confidence interval.
     They are None if the run has no verdict. ``verdict`` is that of the interval alone. ``headline`` is the first line
-    of the report, with its ``code``, fields and ``text``: ``report.faster`` is faster without a load and with the same
-    losses. ``settings_in_effect`` is None if nothing was measured.
+    of the report, with its ``code``, fields and ``text``: ``report.faster`` is faster without a load, with the same
+    losses and within ``max_memory``. ``settings_in_effect`` is None if nothing was measured.
     """
 
     profile: str

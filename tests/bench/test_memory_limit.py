@@ -9,10 +9,10 @@ import pytest
 from envkit.analysis.result import conclude as concluded
 from envkit.bench import decide, race
 from envkit.bench.events import Dropped
-from envkit.bench.memory_limit import GPU, PROCESS
+from envkit.bench.memory_limit import GPU, PROCESS, is_clearly_over
 from envkit.bench.run import Run
 from envkit.common.codec import Misfit
-from envkit.report import advice
+from envkit.report import advice, model
 from envkit.report.lines import memory
 from envkit.report.messages.advice import StayWithin, Use
 from envkit.report.messages.lines import LimitUnchecked, OverLimit, WithinLimit
@@ -84,7 +84,9 @@ def test_without_a_limit_nothing_is_out():
 def test_the_report_keeps_the_speed_and_says_what_it_costs():
     events = run_of(750)
     shown = said(events)
-    assert shown.startswith("FASTER mine: 2.0")
+    assert shown.startswith("FASTER, BUT OVER THE MEMORY LIMIT mine: 2.0")
+    document = model.to_json(conclude(events), "DIR")
+    assert document["headline"]["code"] == document["verdicts"]["mine"]["code"] == "report.faster-over-memory"
     assert "Memory more than 10% above the reference, so out: mine 750 MiB against 500 MiB (+50%)" in shown
     assert "keep baseline: mine needs 50% more memory, and --max-memory allows 10%" in shown
     assert "envkit exec" not in shown
@@ -104,6 +106,17 @@ def test_of_several_the_fastest_within_the_limit_is_recommended():
     assert "faster, over memory" in shown
     used = [message for message in advised(result) if isinstance(message, Use)]
     assert [message.profile for message in used] == ["small"]
+
+
+def test_one_above_the_limit_by_its_median_alone_drops_none_within_it():
+    """Some of its processes are below, so that it is not clearly above, and stays."""
+    events = run_of(750, others={"small": (510, 0.7), "same": (500, 1.0)}, looks=(12, 16), ended=None)
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", "mine") and event["block"] < 3:
+            event["peak_memory_bytes"] = 500 * 2**20
+    run = Run.parse(events)
+    assert not is_clearly_over(run, run.study.arm("mine"))
+    assert decide.slower_arms(run, run.design) == {"same": "small"}
 
 
 def test_if_all_that_are_faster_are_out_none_is_recommended():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from envkit.bench import room
 from envkit.bench.arms import Arm
 from envkit.bench.events import Dropped, FixedDesign, Longer, Resume
-from envkit.bench.memory_limit import is_clearly_over, over_in_race
+from envkit.bench.memory_limit import is_clearly_over, over_in_race, over_memory
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.room import DESIGN_BLOCKS, LATEST, OVERSHOOT, block_s, reading_s, readings_s, wants_reading
@@ -123,7 +123,7 @@ def precise_enough(run: Run, fixed: Design) -> bool:
     a relevant share.
     """
     study, rule = run.study, run.study.stopping
-    leaders = _leaders(run) if study.drops_arms else {}
+    leaders, within = (_leaders(run), _within_memory(run)) if study.drops_arms else ({}, [])
     looks = {first: at_look(fixed, run.block_ratios(first), rule.margin) for first in leaders.values()}
     are_faster = bool(looks) and all(map(is_faster, looks.values()))
     pairs = [(arm, other) for arm, other in study.pairs if arm.name not in run.dropped]
@@ -135,7 +135,7 @@ def precise_enough(run: Run, fixed: Design) -> bool:
     against = (
         (at_look(shared, run.block_ratios(arm, reference=first), rule.margin), looks[first])
         for arm, first in leaders.items()
-        if arm != first
+        if arm != first and arm in within
     )
     return all(is_close(interval, of_leader, rule.precision) for interval, of_leader in against)
 
@@ -144,15 +144,22 @@ def _leaders(run: Run) -> dict[Arm, Arm]:
     """Return, for each arm that was not dropped, the leader that it is compared with; a leader's is itself.
 
     The leader is the arm of the highest speedup so far. Arms that leave results and vendors' checks alone have their
-    own leader, as reports recommend the fastest of them first. So it stays if another arm is faster.
+    own leader, as reports recommend the fastest of them first. So it stays if another arm is faster. An arm above the
+    limit on memory leads none that is within it.
     """
-    left = [arm for arm in run.study.compared if arm.name not in run.dropped]
-    supported = [arm for arm in left if run.is_supported(arm)]
+    left, within = [arm for arm in run.study.compared if arm.name not in run.dropped], _within_memory(run)
+    supported = [arm for arm in within if run.is_supported(arm)]
     of_all, of_supported = (
         run.study.arm(leader({arm.name: run.block_ratios(arm) for arm in arms})) if arms else None
-        for arms in (left, supported)
+        for arms in (within, supported)
     )
     return {arm: first for arm in left if (first := of_supported if arm in supported else of_all) is not None}
+
+
+def _within_memory(run: Run) -> list[Arm]:
+    """Return the arms that were not dropped and are within the limit on memory; all that were not, if none is."""
+    left = [arm for arm in run.study.compared if arm.name not in run.dropped]
+    return [arm for arm in left if over_memory(run, arm) is None] or left
 
 
 def slower_arms(run: Run, fixed: Design) -> dict[str, str]:

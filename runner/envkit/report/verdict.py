@@ -58,9 +58,7 @@ def headline(result: Result) -> Row:
         comparison = result.comparisons[0]  # the whole of a profile that is ablated
         single = measured(comparison, *study.names(comparison.arm), study.until)
         verdict = without_speedup(result, comparison) if single is None else single
-    is_out = bool(result.over_memory) and len(result.comparisons) == 1
-    is_good = isinstance(verdict, GOOD) and not is_out
-    return Row("", verdict, "good" if is_good else "bad" if isinstance(verdict, BAD) else "plain")
+    return Row("", verdict, "good" if isinstance(verdict, GOOD) else "bad" if isinstance(verdict, BAD) else "plain")
 
 
 def beside(load: Load | None) -> Message | None:
@@ -105,7 +103,9 @@ def measured(comparison: Comparison, subject: str, reference: str, until: str | 
     details = ("speed", until, load)
     if speedup.verdict == Verdict.EQUIVALENT and load is None:
         return messages.Equivalent(*named, *details, margin=speedup.margin)
-    return _kind_of(speedup.verdict, load, judgement.losses_differ(comparison))(*named, *details)
+    kind = _kind_of(speedup.verdict, load, judgement.losses_differ(comparison))
+    kind = messages.FasterOverMemory if kind is messages.Faster and comparison.over_memory else kind
+    return kind(*named, *details)
 
 
 def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False) -> type[messages.Found]:

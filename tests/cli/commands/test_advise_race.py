@@ -308,4 +308,4 @@ def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advi
     assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown
     assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%" in shown
     assert "Keep " not in shown
-    assert "envkit exec" not in shown.split("FASTER fast", 1)[-1]
+    assert "envkit exec" not in shown.split("FASTER, BUT OVER THE MEMORY LIMIT fast", 1)[1]

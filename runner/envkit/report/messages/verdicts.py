@@ -45,6 +45,13 @@ class FasterLossesDiffer(Found):
     template = "FASTER, BUT LOSSES DIFFER  {subject}: " + SPEEDUP
 
 
+class FasterOverMemory(Found):
+    """Its peak memory is above the limit of the run."""
+
+    severity = WARNING
+    template = "FASTER, BUT OVER THE MEMORY LIMIT  {subject}: " + SPEEDUP
+
+
 class Slower(Found):
     severity = WARNING
     template = "SLOWER  {subject}: " + SPEEDUP
