@@ -380,7 +380,7 @@ so. The limits are those of `envkit bench` ([statistics.md](statistics.md)). The
 gain. On a machine that is not among the measured ones, the second line says that only the order is of use.
 
 Profiles whose library is not installed share one line. Two commands below it install all these libraries: one as
-root on Debian, and one without root. The second needs conda if envkit is not a checkout.
+root on Debian, and one without root. The second may need conda.
 
 Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing. What is
 known comes from the gallery's trainings; the race measures. `envkit doctor` and reports name the same causes, and

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from envkit.advice import missing as advice_missing
 from envkit.advice.missing import missing
 from envkit.common.errors import InputError
 from envkit.profiles import profile
@@ -34,23 +33,19 @@ def test_all_libraries_have_one_command_as_root_and_one_without():
         "/sim/bin/python -m pip install intel-openmp cmeel-mimalloc"
     )
     assert lacking.without_root == (
-        "/sim/bin/python -m pip install intel-openmp cmeel-mimalloc && conda install -c conda-forge jemalloc gperftools"
+        "/sim/bin/python -m pip install intel-openmp cmeel-mimalloc && "
+        "conda create -p /sim/conda -c conda-forge jemalloc gperftools"
     )
     assert lacking.only_root == ("mimalloc-2",)
 
 
-def test_a_checkout_puts_conda_forges_libraries_where_the_python_finds_them(monkeypatch, tmp_path):
-    prefix = tmp_path / "venv"
-    prefix.mkdir()
-    here = {**NOTHING, "python": {**NOTHING["python"], "prefix": str(prefix)}}
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(advice_missing.sys, "executable", "python3")
-    command = missing(left_out("jemalloc"), here).without_root
-    assert command == f"python3 {advice_missing.CONDA_LIBRARIES} install venv/conda"
-    kit = {**NOTHING, "python": {**NOTHING["python"], "prefix": str(tmp_path / ".venv")}}
-    (tmp_path / ".venv").mkdir()
-    monkeypatch.setattr(advice_missing, "PROJECT", tmp_path)
-    assert missing(left_out("jemalloc"), kit).without_root == "make libraries"
+def test_conda_forges_libraries_go_where_the_python_finds_them(tmp_path):
+    here = {**NOTHING, "python": {**NOTHING["python"], "prefix": str(tmp_path)}}
+    create = f"conda create -p {tmp_path}/conda -c conda-forge jemalloc"
+    assert missing(left_out("jemalloc"), here).without_root == create
+    (tmp_path / "conda-meta").mkdir()
+    install = f"conda install -p {tmp_path} -c conda-forge jemalloc"
+    assert missing(left_out("jemalloc"), here).without_root == install
 
 
 def test_nothing_is_missing_where_profiles_are_left_out_for_something_else():

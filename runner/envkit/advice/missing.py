@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.common.folders import short
-from envkit.engines.base import PROJECT
 from envkit.messages import Message
 from envkit.profiles.inspection import Inspection
 from envkit.profiles.messages import LibraryMissing
 from envkit.worker.libraries import LIBRARIES
-
-# Installs the locked packages of conda-forge into a folder; only a checkout of the kit has it.
-CONDA_LIBRARIES = PROJECT / "images/conda_libraries.py"
 
 
 @dataclass(frozen=True)
@@ -69,15 +63,17 @@ def _command(*words: str, packages: list[str]) -> str:
 
 
 def _conda(packages: list[str], prefix: str) -> str:
-    """Return the command that puts conda-forge's ``packages`` where the Python at ``prefix`` has its libraries."""
+    """Return the command that puts conda-forge's ``packages`` where the Python at ``prefix`` has its libraries.
+
+    These folders are the prefix, if that is an environment of conda, and ``conda`` in it (worker/image.py).
+    """
     if not packages:
         return ""
-    if not CONDA_LIBRARIES.exists() or not os.access(prefix, os.W_OK):
-        return shlex.join(["conda", "install", "-c", "conda-forge", *packages])
-    if Path(prefix) == PROJECT / ".venv" and Path.cwd() == PROJECT:
-        return "make libraries"
-    folder = str(short(Path(prefix) / "conda"))
-    return shlex.join([str(short(Path(sys.executable))), str(short(CONDA_LIBRARIES)), "install", folder])
+    if (Path(prefix) / "conda-meta").is_dir():
+        into = ("install", "-p", prefix)
+    else:
+        into = ("create", "-p", str(Path(prefix) / "conda"))
+    return shlex.join(["conda", *into, "-c", "conda-forge", *packages])
 
 
 def _all_of(*commands: str) -> str:
