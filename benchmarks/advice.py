@@ -382,9 +382,9 @@ gain. On a machine that is not among the measured ones, the second line says tha
 Profiles whose library is not installed share one line. Two commands below it install all these libraries: one as
 root on Debian, and one without root. The second may need conda.
 
-Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing. What is
-known comes from the gallery's trainings; the race measures. `envkit doctor` and reports name the same causes, and
-`envkit tune` begins with what is expected to gain most."""
+Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing. The
+figures come from the gallery's trainings; the race measures yours. `envkit doctor` and reports name the same causes,
+and `envkit tune` begins with what is expected to gain most."""
 POLICIES = ("what is taken", "mean gain", "the best is faster by", "at most", "within 3% of it", "not surely faster")
 ONE_MACHINE = """All figures are of one machine, {machine}. So trainings are left out, and machines are not. The figures
 do not tell how good the advice is on another kind of machine."""
@@ -399,8 +399,7 @@ vendor.
 
 Noise alone looks like regret. Simulated with eight equal profiles, 12 trainings of 9 blocks, and noise of 7% in a
 block's ratio, the mean is 2.5% and the bound 4.6%. The bound held in all of 150 such runs."""
-RIGHT = """Each training of the gallery is judged by what the others taught: its own gains, which the map has measured,
-took no part in what is said of it here."""
+RIGHT = """Each training of the gallery is judged by fits to the others. Its own gains took no part in these."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
 the steps of its optimizer, and a few of them run under PyTorch's profiler. The last row watches
 nothing. It ranks profiles by their mean gain on the other trainings. "Mean gain" is the geometric mean of the speedups
