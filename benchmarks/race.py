@@ -99,8 +99,8 @@ class Simulated:
     def all(self, kind: type[Dropped]) -> list[Dropped]:
         return self.events
 
-    def samples(self) -> list[object]:
-        """Return nothing: no sample takes time."""
+    def samples(self, *arms: Arm) -> list[object]:
+        """Return nothing: no sample takes time or memory."""
         return []
 
     def block_ratios(self, arm: Arm, reference: Arm) -> list[float]:

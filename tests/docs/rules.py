@@ -55,7 +55,8 @@ CHANGES = (
     Change("a data set that is fetched from the network", ("all",), ("--data", "synthetic")),
     Change("the image that make builds", ("apptainer",), ("--sif", "FILE"), unless=("--sif", "--format")),
     Change("the image that make builds", ("enroot",), ("--sqsh", "FILE"), unless=("--sqsh", "--format")),
-    Change("no race", ("advise",), ("--watch-only",), ("--budget", "--watch-only"), ("--pid", "--resume")),
+    Change("no race", ("advise",), ("--watch-only",), ("--budget", "--max-memory", "--watch-only"),
+           ("--pid", "--resume")),
     Change("a short look at a training", ("doctor",), ("--watch", "1s"), unless=("--for-issue",)),
 )  # fmt: skip
 
