@@ -1,6 +1,6 @@
 """The atlas of machines: all sessions of the gallery's trainings on all machines, in one file that only grows.
 
-A line is one session: one training on one machine, with the seconds of each block and what was observed beside them.
+A line is a session of one training on one machine. It has the seconds of each block, and other programs.
 A chart has all sessions of one machine: of each training and profile the speedup by all of its blocks.
 """
 
@@ -304,7 +304,7 @@ class Measured:
 
     @property
     def watched(self) -> Watched | None:
-        """The latest observation without interference; None if there is none."""
+        """Return the latest observation without interference; None if all had some."""
         return next((each.watched for each in reversed(self.sessions) if each.was_watched), None)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,9 +14,9 @@ from envkit.cli.arguments import duration
 from envkit.common.errors import MISFITS, InputError
 from envkit.engines.base import PROJECT
 
-from benchmarks import page
+from benchmarks import page, script
 from benchmarks.errors import ScriptError
-from benchmarks.results import complete_lines
+from benchmarks.results import FOLDER, complete_lines
 
 # No interval becomes so narrow, so a run measures until its time is used up.
 NEVER_PRECISE = "0.0001"
@@ -44,6 +45,38 @@ def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
     if arguments.add and not arguments.commit:
         raise ScriptError("--add: needs --commit HASH, as a record does not say the commit")
     return arguments
+
+
+def bench_parser(name: str, description: str, time_s: float) -> argparse.ArgumentParser:
+    """Return the options of a benchmark whose calls run ``envkit bench``: these of all, and how it measures."""
+    made = parser(name, description, time_s)
+    made.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / name,
+                      help="where the runs keep their records (default: %(default)s)")  # fmt: skip
+    made.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
+    made.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    made.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    return made
+
+
+def bench(
+    arguments: argparse.Namespace,
+    label: str,
+    words: Sequence[str | Path],
+    time_s: float,
+    add: Callable[[Path, str], None],
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    """Run ``envkit bench`` for ``time_s`` seconds, and add the blocks, those of an interrupted run too.
+
+    ``words`` are its profiles and further options. The record's folder has ``label`` and the commit in its name.
+    """
+    folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{label}-{page.commit()}"
+    options = ["--budget", f"{time_s:g}s", "--half-width", NEVER_PRECISE, "--keep-arms"]
+    options += script.option_words(arguments, "steps", "python", "data")
+    try:
+        script.runner("bench", *words, *options, "--output", folder, purpose=str(folder), variables=variables)
+    finally:
+        collect([*arguments.records.glob(f"*-{label}-*")], add)
 
 
 def collect(folders: list[Path], add: Callable[[Path, str], None]) -> None:

@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> None:
-    """Measure blocks until the time is used up, at least one. Those of an interrupted call are added, too."""
+    """Measure one block or more until the time is used up. Add those of an interrupted call, too."""
     bench = Bench(arguments)
     profiles = [profile.load(name) for name in (BASELINE, *arguments.profiles)]
     inspection = bench.inspection([loaded.prefix[0] for loaded in profiles if loaded.prefix])

@@ -152,7 +152,7 @@ def log_ratios(blocks: Sequence[Block], window: Window, reference: int, arm: int
 
 @dataclass(frozen=True)
 class Order:
-    """How two windows rank the same arms. A pair is told by a window if its interval leaves out 1."""
+    """How two windows rank the same arms. A window tells a pair apart if the interval leaves out 1."""
 
     tau: float  # Kendall's
     pairs: int

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from envkit.bench.run import read as read_run
@@ -29,7 +29,7 @@ from benchmarks import growing, page, planted_hook, script
 from benchmarks.errors import ScriptError
 from benchmarks.planted_hook.sitecustomize import VARIABLE
 from benchmarks.recorded import RawSamples, raw_samples
-from benchmarks.results import FOLDER, append_line
+from benchmarks.results import append_line
 from benchmarks.same import session_of
 from benchmarks.same_page import upper_bound
 from benchmarks.short_runs import Session, cut, judge
@@ -128,14 +128,9 @@ NO_RUNS = Ends(0, 0, 0, 0, (), ())
 
 
 def main() -> int:
-    parser = growing.parser("planted", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("planted", __doc__ or "", TIME_S)
     parser.add_argument("--percent", metavar="N,…", type=counts(1), default=PERCENTAGES,
                         help="the planted shares of a step, in percent (default: 5,10,20,50)")  # fmt: skip
-    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "planted",
-                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
     arguments = growing.parse(parser)
     _collect(arguments.records, arguments.results)  # of a call that was killed
     if arguments.add is None:
@@ -147,18 +142,11 @@ def main() -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> None:
-    """Measure one run. The blocks of an interrupted one are added, too."""
-    folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-run-{page.commit()}"
-    options = ["--budget", f"{arguments.time:g}s", "--half-width", growing.NEVER_PRECISE, "--keep-arms"]
-    options += ["--allow-unknown", *script.option_words(arguments, "steps", "python", "data")]
+    """Measure one run."""
     copies = list(_copies(arguments.records / "profiles", (0, *arguments.percent)))
     path = os.pathsep.join(filter(None, (str(HOOK), os.environ.get("PYTHONPATH"))))
-    try:
-        script.runner(
-            "bench", *copies, *options, "--output", folder, purpose=str(folder), variables={"PYTHONPATH": path}
-        )
-    finally:
-        _collect(arguments.records, arguments.results)
+    add = partial(_add, results=arguments.results)
+    growing.bench(arguments, "run", [*copies, "--allow-unknown"], arguments.time, add, {"PYTHONPATH": path})
 
 
 def _copies(folder: Path, percentages: Sequence[int]) -> Iterator[Path]:

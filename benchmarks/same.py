@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from envkit.cli.arguments import counts
@@ -18,7 +18,7 @@ from envkit.profiles.environment import Environment
 from benchmarks import growing, page, same_page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import RawSamples, raw_samples
-from benchmarks.results import FOLDER, append_line
+from benchmarks.results import append_line
 from benchmarks.short_runs import Session
 
 TIME_S, ARMS = 600.0, (2, 7)
@@ -31,14 +31,9 @@ why:
 
 
 def main() -> int:
-    parser = growing.parser("same", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("same", __doc__ or "", TIME_S)
     parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
                         help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
-    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "same",
-                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
     arguments = growing.parse(parser)
     _collect(arguments.records, arguments.results)  # of a call that was killed
     if arguments.add is None:
@@ -50,18 +45,11 @@ def main() -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> None:
-    """Measure one run for each number of arms. The blocks of an interrupted run are added, too."""
-    commit = page.commit()
+    """Measure one run for each number of arms."""
+    add = partial(_add, results=arguments.results)
     for arms in arguments.arms:
-        folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{arms}-arms-{commit}"
         copies = list(_copies(arguments.records / "profiles", arms - 1))
-        options = ["--budget", f"{arguments.time / len(arguments.arms):g}s", "--half-width", growing.NEVER_PRECISE]
-        options.append("--keep-arms")
-        options += script.option_words(arguments, "steps", "python", "data")
-        try:
-            script.runner("bench", *copies, *options, "--output", folder, purpose=str(folder))
-        finally:
-            _collect(arguments.records, arguments.results)
+        growing.bench(arguments, f"{arms}-arms", copies, arguments.time / len(arguments.arms), add)
 
 
 def _copies(folder: Path, number: int) -> Iterator[Path]:

@@ -85,7 +85,7 @@ COLUMNS_ALIKE = ("profiles", "noise", "arms", "false claims", "lost", "may be be
 COLUMNS_REJECTED = ("noise", "blocks", "one baseline", "mean of two")
 
 REJECTED = """A second baseline in each block makes the baseline less noisy. It was rejected, as the table shows: the
-share of tests at 5% that claim a difference where there is none. *Skewed*: the noise of a sample is
+share of tests at 5% that claim a difference although the arms are equal. *Skewed*: the noise of a sample is
 exponential. *Bursts*: a tenth of the samples take 20% to 80% longer. The signed-rank test is exact
 where both sides of a pair have the same noise. The mean of two samples has another noise than one
 sample."""
@@ -266,7 +266,7 @@ class Rates:
 
 
 def rates(case: Case, runs: int) -> Rates:
-    """Simulate so many runs, with seeds of their own. Of equally fast profiles the first counts as the fastest."""
+    """Simulate so many runs, with seeds of their own. The first of equally fast profiles counts as the fastest."""
     outcomes, fastest = [run(case, seed) for seed in range(runs)], max(case.gains)
     best = case.gains.index(fastest)
     return Rates(
@@ -284,7 +284,7 @@ def rates(case: Case, runs: int) -> Rates:
 
 
 def false_claims(noise: str, blocks: int, second: bool, tests: int = TESTS) -> float:
-    """Return the share of tests at 5% that claim an effect where there is none, with a ``second`` baseline or one."""
+    """Return the rate of false claims of tests at 5%, with a ``second`` baseline or one."""
     random, outside = numpy.random.default_rng(1), ranks_outside(blocks, ERROR_RATE)
     seconds = numpy.exp(NOISES[noise](random, DEVIATIONS[1], (tests, blocks, 3)))
     baseline = (seconds[..., 1] + seconds[..., 2]) / 2 if second else seconds[..., 1]

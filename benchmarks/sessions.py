@@ -5,12 +5,11 @@ Each call measures the same four profiles beside the baseline, and adds one line
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from envkit.bench.study import MARGIN
@@ -20,7 +19,7 @@ from envkit.stats.power import EFFICIENCY, interval_scale
 from benchmarks import growing, page, random_effects, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import raw_samples
-from benchmarks.results import FOLDER, append_line
+from benchmarks.results import append_line
 from benchmarks.same import read, session_of
 from benchmarks.short_runs import Session
 
@@ -31,31 +30,15 @@ LEAST_SESSIONS = 5
 
 
 def main() -> int:
-    parser = growing.parser("sessions", __doc__ or "", TIME_S)
-    parser.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / "sessions",
-                        help="where the runs keep their records (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    parser = growing.bench_parser("sessions", __doc__ or "", TIME_S)
     arguments = growing.parse(parser)
     _collect(arguments.records, arguments.results)  # of a call that was killed
     if arguments.add is None:
-        _measure(arguments)
+        growing.bench(arguments, "session", PROFILES, arguments.time, partial(_add, results=arguments.results))
     for folder in arguments.add or ():
         _add(folder, arguments.commit, arguments.results)
     page.write(arguments.page, parts(read(arguments.results)))
     return 0
-
-
-def _measure(arguments: argparse.Namespace) -> None:
-    """Measure a session. The blocks of an interrupted one are added, too."""
-    folder = arguments.records / f"{datetime.now():%Y%m%d-%H%M%S-%f}-session-{page.commit()}"
-    options = ["--budget", f"{arguments.time:g}s", "--half-width", growing.NEVER_PRECISE, "--keep-arms"]
-    options += script.option_words(arguments, "steps", "python", "data")
-    try:
-        script.runner("bench", *PROFILES, *options, "--output", folder, purpose=str(folder))
-    finally:
-        _collect(arguments.records, arguments.results)
 
 
 def _collect(records: Path, results: Path) -> None:

@@ -208,7 +208,7 @@ class Node:
         return self._chance.gauss(0, self._noise) * (5 if self._chance.random() < 0.05 else 1)
 
     def _worth(self, choice: Choice) -> float:
-        """Of a choice in one block. What is worth nothing does not vary."""
+        """Return the effect of a choice in one block. A choice without effect does not vary."""
         worth = self.truth.on(self.number, choice)
         return worth + self._chance.gauss(0, self._vary) * bool(worth) if self._vary else worth
 

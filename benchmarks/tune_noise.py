@@ -44,7 +44,7 @@ SEARCHES = ("noise of a trial", "best is so much better", "within 3% of it", "FA
 ALONE = ("noise of a trial", "blocks", "true gain", "FASTER", "written gain", "low end", "with a caution",
          "written gain without one")  # fmt: skip
 SEARCHED = """{tunings} tunings of the space `coarse` for each noise, on one machine with 20 minutes; a trial takes
-{trial_s:g} s. What levels are worth is drawn anew for each tuning. What a choice gains varies by {vary:.0%} from block
+{trial_s:g} s. Each tuning draws new effects of the levels. The effect of a choice varies by {vary:.0%} from block
 to block (standard deviation), and one trial in 20 has five times the noise. "Best is so much better" is the median of
 what the best choice gains over the one that was found. The last two columns are medians over the tunings whose answer
 is FASTER. The written gain comes from fresh samples, so only the choice to write it favours it."""
