@@ -363,7 +363,7 @@ so, and recommends nothing.
 
 All this takes about three minutes if the training starts within five seconds. It takes longer if each start does:
 envkit says how long before the race. `--budget` sets the time. A confirmation takes at least six blocks of two
-processes. If that takes more than three times the budget, envkit ends with the time to give, and with the advice.
+processes. If all this takes more than three times the budget, envkit ends with the time to give, and with the advice.
 
 Ctrl-C shows what the race has so far. `envkit advise --resume DIR` goes on with it, and then confirms the winner. The
 report's last lines start your training under the winner (`envkit exec`), and keep the result as a file

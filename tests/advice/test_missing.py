@@ -37,6 +37,8 @@ def test_all_libraries_have_one_command_as_root_and_one_without():
         "conda create -p /sim/conda -c conda-forge jemalloc gperftools"
     )
     assert lacking.only_root == ("mimalloc-2",)
+    in_image = lacking.without_commands
+    assert (in_image.libraries, in_image.as_root, in_image.without_root) == (lacking.libraries, "", "")
 
 
 def test_conda_forges_libraries_go_where_the_python_finds_them(tmp_path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import race
+from envkit.bench.arms import Arm
 from envkit.bench.race import halvings, plan, sample_steps, samples_of
+from envkit.bench.study import StoppingRule, Study
 from envkit.stats.selection import slower_half, standings
 
 
@@ -25,6 +27,17 @@ def test_a_race_takes_at_most_half_of_the_time_if_it_can():
     assert slow.halvings == (2, 4)
     assert slow.total_s > 160.0
     assert plan(9, 1.0, 180.0).arms == race.MOST
+
+
+@pytest.mark.parametrize("arms", [2, 4, 5, 6])
+@pytest.mark.parametrize("sample_s", [1.0, 4.0, 40.0])
+def test_a_race_whose_samples_take_as_long_as_planned_has_the_time_for_all_blocks(arms, sample_s):
+    names = [f"profile-{number}" for number in range(arms)]
+    base = Study("advise", StoppingRule(180.0)).with_arms([Arm("baseline", "baseline", "local")])
+    planned = plan(arms, sample_s, 163.0)
+    rule = race.race_of(base, names, planned).stopping
+    assert rule.budget_s >= samples_of(arms, rule.halvings) * sample_s
+    assert rule.timeout_s >= 10 * sample_s
 
 
 def test_three_minutes_are_enough_for_a_training_that_starts_in_five_seconds():

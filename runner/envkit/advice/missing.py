@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.common.folders import short
@@ -26,6 +26,11 @@ class Missing:
     as_root: str
     without_root: str
     only_root: tuple[str, ...]
+
+    @property
+    def without_commands(self) -> Missing:
+        """Return the same without commands: an image has its libraries from its recipe."""
+        return replace(self, as_root="", without_root="", only_root=())
 
 
 def missing(left_out: Mapping[str, Message], inspection: Inspection) -> Missing | None:

@@ -21,8 +21,6 @@ PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_ME
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
 TOO_SHORT = BUDGET_TOO_SHORT
-# A race takes at most that share of its budget: the confirmation of its winner has the other part.
-RACE_SHARE = 0.5
 # An event to record, after which the run decides again; the reason to end; None to go on.
 Decision = Longer | FixedDesign | Dropped | str | None
 
@@ -68,7 +66,7 @@ def in_race(run: Run, blocks: int) -> Dropped | str | None:
     """Return which arms leave a race after so many complete ``blocks``, or why it ends.
 
     The slower half leaves after each of the rule's ``halvings``, those above the limit on memory first. A race ends
-    early if one arm is left. After the first halving it also ends if it takes more than its share of the budget.
+    early if one arm is left. After the first halving it also ends if it takes longer than its budget.
     """
     rule, racing = run.study.stopping, run.racing
     if len(racing) < 2:
@@ -80,7 +78,7 @@ def in_race(run: Run, blocks: int) -> Dropped | str | None:
         return Dropped(block=blocks, arms=arms, planned_blocks=max(rule.halvings), looks=[*rule.halvings])
     if blocks >= max(rule.halvings):
         return COMPLETE
-    most_s = (1 + OVERSHOOT) * RACE_SHARE * rule.budget_s
+    most_s = (1 + OVERSHOOT) * rule.budget_s
     return BUDGET if blocks >= min(rule.halvings) and run.spent_s + block_s(run, blocks, 1) > most_s else None
 
 

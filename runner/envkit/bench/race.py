@@ -10,20 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from envkit.bench.arms import View
-from envkit.bench.decide import RACE_SHARE
+from envkit.bench.run import Run
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.stats.sequential import fewest_blocks
 
+# A race takes at most that share of the time, if it can: the confirmation of its winner has the other part.
+RACE_SHARE = 0.5
 # No more profiles than these race.
 MOST = 6
 # Blocks before the first half leaves.
 LEAST_BLOCKS, MOST_BLOCKS = 2, 6
 # A sample times steps for so many seconds, or for START_SHARE of its start where that is longer; at least FEWEST_STEPS.
 SAMPLE_S, START_SHARE, FEWEST_STEPS = 1.5, 0.25, 6
+# A process of a race that hangs is stopped after so many seconds, or so many times what a sample takes.
+TIMEOUT_S, TIMEOUT_SAMPLES = 60.0, 10.0
 # Both sides of the confirmation are started once, unmeasured.
 FIRST_STARTS = 2
+# The fewest samples of a confirmation.
+CONFIRMED_BY = 2 * fewest_blocks(1) + FIRST_STARTS
 
 
 def halvings(arms: int, blocks: int, equal_samples: bool = True) -> tuple[int, ...]:
@@ -57,10 +64,14 @@ class Plan:
     budget_s: float  # of both
 
     @property
+    def race_s(self) -> float:
+        """Return what the race alone takes."""
+        return samples_of(self.arms, self.halvings) * self.sample_s
+
+    @property
     def least_s(self) -> float:
         """Return what the race and the fewest blocks of a confirmation take."""
-        confirmation = 2 * fewest_blocks(1) + FIRST_STARTS
-        return (samples_of(self.arms, self.halvings) + confirmation) * self.sample_s
+        return self.race_s + CONFIRMED_BY * self.sample_s
 
     @property
     def total_s(self) -> float:
@@ -92,9 +103,17 @@ def sample_steps(step_s: float, start_s: float, watched: int) -> int:
 def race_of(base: Study, names: Sequence[str], race_plan: Plan) -> Study:
     """Return the race of the profiles ``names`` as a study. ``base`` has the command and the baseline's arm."""
     arms = tuple(replace(base.reference, name=name, profile=name) for name in names[: race_plan.arms])
-    rule = replace(base.stopping, budget_s=race_plan.total_s, halvings=race_plan.halvings)
+    budget_s = max(RACE_SHARE * race_plan.total_s, race_plan.race_s)
+    timeout_s = max(TIMEOUT_S, TIMEOUT_SAMPLES * race_plan.sample_s)
+    rule = replace(base.stopping, budget_s=budget_s, timeout_s=timeout_s, halvings=race_plan.halvings)
     made = replace(base, title="advise-race", view=View.RACE, stopping=rule).with_arms(arms)
     return replace(made, contrasts=())
+
+
+def left_to_confirm_s(run: Run) -> float:
+    """Return how long a race leaves for the confirmation (seconds): at least the time of the fewest blocks."""
+    sample_s = median(sample.worker_seconds for sample in run.samples())
+    return max(run.study.stopping.budget_s / RACE_SHARE - run.spent_s, CONFIRMED_BY * sample_s)
 
 
 def confirmation(race_study: Study, winner: str, budget_s: float) -> Study:

@@ -259,11 +259,7 @@ def _measure(job: Job, opened: Record, events: list[Event], invocation: Invocati
     unfinished = reason in (decide.INTERRUPTED, decide.TOO_SHORT)
     if report is not None and not unfinished and status == MEASURED:
         return report(folder)
-    document = (
-        invocation.cut_short(result, folder)
-        if invocation.cut_short and unfinished
-        else model.to_json(result, str(folder))
-    )
+    document = invocation.cut_short(result, folder) if invocation.cut_short else model.to_json(result, str(folder))
     document = {**document, "record": str(folder)}
     if not invocation.json:
         terminal.show(model.report_of(result, str(short(folder))), terminal.console())
@@ -288,10 +284,11 @@ def _interrupted(invocation: Invocation, folder: Path) -> Message:
 
 def _problem(reason: str, result: Result) -> Message | None:
     """Return why a run that ended has exit status 1, or None. The report for people says it in its own words."""
+    no_effect = tuple(arm.arm for arm in result.measured if not arm.in_effect)
     if reason == decide.FAILED:
-        return WorkerFailed()
+        return WorkerFailed() if result.failures else NotInEffect(no_effect)  # a race goes on without such an arm
     if result.not_in_effect:
-        return NotInEffect(tuple(arm.arm for arm in result.measured if not arm.in_effect))
+        return NotInEffect(no_effect)
     return TargetNotReached() if result.not_reached else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
-from envkit.bench import race, record, room, seal
+from envkit.bench import early_checks, race, record, room, seal
 from envkit.bench.messages import BudgetTooShort
 from envkit.bench.race import Plan
 from envkit.bench.room import TooShort
@@ -106,8 +106,11 @@ def resume(folder: Path, arguments: argparse.Namespace) -> int:
     if not seal.is_good(first):
         raise InputError(messages.RaceOfAnother(str(folder)))
     into = arguments.output or (folder.parent if folder.name == RACE else measuring.new_folder("advise"))
+    early_checks.require_folder(into)
     racing = Racing(into, arguments.json, is_quiet(arguments), {})
-    invocation = Invocation(None, racing.json, racing.quiet, "advise")
+    invocation = Invocation(
+        None, racing.json, racing.quiet, "advise", cut_short=lambda result, folder: _race_document(result)
+    )
     return measuring.resume(folder, invocation, lambda ended: _after(ended, racing))
 
 
@@ -126,7 +129,7 @@ def _after(folder: Path, racing: Racing) -> int:
         terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.show_parts([race_table(result.race)], out)
-    study = race.confirmation(run.study, result.race[0].arm, run.left_s)
+    study = race.confirmation(run.study, result.race[0].arm, race.left_to_confirm_s(run))
     return _confirm(study, replace(racing, document={**racing.document, **_race_document(result)}))
 
 

@@ -190,6 +190,14 @@ def test_a_training_that_has_no_second_start_ends_the_race(advise, planted):
     assert "FAILED" in result.stdout
 
 
+def test_a_race_in_which_all_fail_leaves_the_advice(advise, planted):
+    planted(**{name: {"does": "exit", "status": 1} for name in FACTORS})
+    document = json.loads(advise("--json").stdout)
+    assert document["expected"]
+    assert [racer["failed"] for racer in document["race"]] == [True] * len(FACTORS)
+    assert document["error"]
+
+
 def test_a_race_that_takes_far_longer_than_planned_ends_early(advise, instant, raced):
     instant.slower_after(1 + 4 * 6 + 2, 30.0)  # the watching, the blocks before the first halving, and one more
     advise()

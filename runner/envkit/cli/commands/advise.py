@@ -168,6 +168,8 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
     small = for_small_blocks(symptoms, {*expected.fitted().fits, *instead}, applies)
     instead = [*instead, *small] if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, findings)
+    if study.arms[0].engine != "local" and advice.missing is not None:
+        advice = replace(advice, missing=advice.missing.without_commands)  # they would install on the host
     can_race = bool(applying) and advice.first_finding is None
     racers = candidates(advice.expected, instead, left_out, applies) if can_race else []
     again = shlex.join(["envkit", "advise", *words(arguments, SAME), "--", *argv])
