@@ -302,7 +302,7 @@ def test_a_command_runs_under_a_profile_with_the_torch_and_the_libraries_of_its_
 
 def test_a_training_is_watched_with_the_torch_of_its_python(installed):
     training = [sys.executable, str(PROJECT / "tests/scripts/plain_loop.py"), "--steps", "1000000"]
-    advised = installed("advise", "--json", "--", *training)
+    advised = installed("advise", "--watch-only", "--json", "--", *training)
     assert advised.returncode == 0, advised.stderr
     assert json.loads(advised.stdout)["expected"]
 

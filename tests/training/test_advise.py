@@ -18,7 +18,7 @@ SCRIPTS = PROJECT / "tests/scripts"
 
 def test_a_training_is_watched_and_stopped(cli_process, tmp_path):
     training = (sys.executable, SCRIPTS / "plain_loop.py", "--steps", 10**8)
-    result = cli_process("advise", "--json", "--", *training, cwd=tmp_path)
+    result = cli_process("advise", "--watch-only", "--json", "--", *training, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     seen = found["symptoms"]
