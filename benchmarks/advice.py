@@ -395,10 +395,7 @@ geometric mean over the trainings, and the upper end of its one-sided 95% interv
 measurements. Its draws find the best profile again, so a best that was lucky raises it. `envkit advise` races the first
 profiles of its list: the best of the first {raced} is as good as such a race can be. If nothing is watched, the profile
 is the same for all trainings: the one that gains most on the others. The `-mkl` profiles override a check of MKL's
-vendor.
-
-Noise alone looks like regret. Simulated with eight equal profiles, 12 trainings of 9 blocks, and noise of 7% in a
-block's ratio, the mean is 2.5% and the bound 4.6%. The bound held in all of 150 such runs."""
+vendor. Noise alone looks like regret."""
 RIGHT = """Each training of the gallery is judged by fits to the others. Its own gains took no part in these."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
 the steps of its optimizer, and a few of them run under PyTorch's profiler. The last row watches

@@ -87,7 +87,8 @@ sample is {SEVEN_DEVIATION:.0%} (*normal*), or a tenth of the samples take 20% t
 the default: profiles leave at looks, and a run ends once its leader is known. *Kept* is `--keep-arms`. "Each covered"
 is the share of all intervals that hold the pseudo-median, "all covered" that of runs in which all seven do. "False
 claims" is the share of runs that call any profile without effect faster or slower: at most 5% are promised, and that
-95% of runs cover all. "Fastest found" is the share of runs that call the fastest profile faster. "Lost" is that of runs
+95% of runs cover all. Effects in bursts break the last promise. "Fastest found" is the share of runs that call the
+fastest profile faster. "Lost" is that of runs
 whose report says that the fastest profile is not among the best. Where none gains, the first counts as the fastest."""
 
 Random = Any  # numpy's Generator

@@ -55,8 +55,9 @@ class Intervals:
         if design is None or not left:
             return []
         best, *others = left
-        shared, margin, is_early = with_best(design, len(speedups)), run.study.stopping.margin, run.ended == PRECISE
-        against = {arm: at_end(shared, run.block_ratios(arm, reference=best), margin, is_early) for arm in others}
+        shared, margin = with_best(design, len(speedups)), run.study.stopping.margin
+        early = {arm for arm in left if run.ended == PRECISE or best.name in run.dropped or arm.name in run.dropped}
+        against = {arm: at_end(shared, run.block_ratios(arm, reference=best), margin, arm in early) for arm in others}
         return [best, *(arm for arm in others if not is_slower(against[arm]))]
 
     def of(self, arm: Arm, role: Role) -> Speedup | None:
