@@ -79,6 +79,26 @@ def bench(
         collect([*arguments.records.glob(f"*-{label}-*")], add)
 
 
+def run(
+    arguments: argparse.Namespace,
+    label: str,
+    measure: Callable[[], None],
+    add: Callable[[Path, str], None],
+    parts: Callable[[], list[str]],
+) -> int:
+    """Add what a killed call has left, measure or add the folders of ``--add``, and write the page of all.
+
+    Records have ``label`` in the names of their folders, as ``bench`` gives them. Return the exit status.
+    """
+    collect([*arguments.records.glob(f"*-{label}-*")], add)
+    if arguments.add is None:
+        measure()
+    for folder in arguments.add or ():
+        add(folder, arguments.commit)
+    page.write(arguments.page, parts())
+    return 0
+
+
 def collect(folders: list[Path], add: Callable[[Path, str], None]) -> None:
     """Call ``add`` for each run that began and is not measured any more. A folder's name ends in the commit."""
     for folder in sorted(folders):

@@ -12,7 +12,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -132,20 +132,14 @@ def main() -> int:
     parser.add_argument("--percent", metavar="N,…", type=counts(1), default=PERCENTAGES,
                         help="the planted shares of a step, in percent (default: 5,10,20,50)")  # fmt: skip
     arguments = growing.parse(parser)
-    _collect(arguments.records, arguments.results)  # of a call that was killed
-    if arguments.add is None:
-        _measure(arguments)
-    for folder in arguments.add or ():
-        _add(folder, arguments.commit, arguments.results)
-    page.write(arguments.page, parts(read(arguments.results)))
-    return 0
+    add = partial(_add, results=arguments.results)
+    return growing.run(arguments, "run", lambda: _measure(arguments, add), add, lambda: parts(read(arguments.results)))
 
 
-def _measure(arguments: argparse.Namespace) -> None:
+def _measure(arguments: argparse.Namespace, add: Callable[[Path, str], None]) -> None:
     """Measure one run."""
     copies = list(_copies(arguments.records / "profiles", (0, *arguments.percent)))
     path = os.pathsep.join(filter(None, (str(HOOK), os.environ.get("PYTHONPATH"))))
-    add = partial(_add, results=arguments.results)
     growing.bench(arguments, "run", [*copies, "--allow-unknown"], arguments.time, add, {"PYTHONPATH": path})
 
 
@@ -156,11 +150,6 @@ def _copies(folder: Path, percentages: Sequence[int]) -> Iterator[Path]:
         path = folder / f"planted-{percent}.yaml"
         path.write_text(COPY.format(name=path.stem, percent=percent, variable=VARIABLE, share=percent / 100))
         yield path
-
-
-def _collect(records: Path, results: Path) -> None:
-    """Add all runs in ``records`` that are not there yet."""
-    growing.collect([*records.glob("*-run-*")], lambda folder, commit: _add(folder, commit, results))
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:

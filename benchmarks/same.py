@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from envkit.cli.arguments import counts
 from envkit.profiles.environment import Environment
 
-from benchmarks import growing, page, same_page, script
+from benchmarks import growing, same_page, script
 from benchmarks.errors import ScriptError
 from benchmarks.recorded import RawSamples, raw_samples
 from benchmarks.results import append_line
@@ -35,18 +35,14 @@ def main() -> int:
     parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
                         help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
     arguments = growing.parse(parser)
-    _collect(arguments.records, arguments.results)  # of a call that was killed
-    if arguments.add is None:
-        _measure(arguments)
-    for folder in arguments.add or ():
-        _add(folder, arguments.commit, arguments.results)
-    page.write(arguments.page, same_page.parts(read(arguments.results)))
-    return 0
-
-
-def _measure(arguments: argparse.Namespace) -> None:
-    """Measure one run for each number of arms."""
     add = partial(_add, results=arguments.results)
+    return growing.run(
+        arguments, "arms", lambda: _measure(arguments, add), add, lambda: same_page.parts(read(arguments.results))
+    )
+
+
+def _measure(arguments: argparse.Namespace, add: Callable[[Path, str], None]) -> None:
+    """Measure one run for each number of arms."""
     for arms in arguments.arms:
         copies = list(_copies(arguments.records / "profiles", arms - 1))
         growing.bench(arguments, f"{arms}-arms", copies, arguments.time / len(arguments.arms), add)
@@ -59,11 +55,6 @@ def _copies(folder: Path, number: int) -> Iterator[Path]:
         path = folder / f"copy-{copy}.yaml"
         path.write_text(COPY.format(name=path.stem))
         yield path
-
-
-def _collect(records: Path, results: Path) -> None:
-    """Add all runs in ``records`` that are not there yet."""
-    growing.collect([*records.glob("*-arms-*")], lambda folder, commit: _add(folder, commit, results))
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:

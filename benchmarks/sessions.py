@@ -32,18 +32,9 @@ LEAST_SESSIONS = 5
 def main() -> int:
     parser = growing.bench_parser("sessions", __doc__ or "", TIME_S)
     arguments = growing.parse(parser)
-    _collect(arguments.records, arguments.results)  # of a call that was killed
-    if arguments.add is None:
-        growing.bench(arguments, "session", PROFILES, arguments.time, partial(_add, results=arguments.results))
-    for folder in arguments.add or ():
-        _add(folder, arguments.commit, arguments.results)
-    page.write(arguments.page, parts(read(arguments.results)))
-    return 0
-
-
-def _collect(records: Path, results: Path) -> None:
-    """Add all sessions in ``records`` that are not there yet."""
-    growing.collect([*records.glob("*-session-*")], lambda folder, commit: _add(folder, commit, results))
+    add = partial(_add, results=arguments.results)
+    measure = partial(growing.bench, arguments, "session", PROFILES, arguments.time, add)
+    return growing.run(arguments, "session", measure, add, lambda: parts(read(arguments.results)))
 
 
 def _add(folder: Path, commit: str, results: Path) -> None:
