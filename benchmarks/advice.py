@@ -382,9 +382,9 @@ gain. On a machine that is not among the measured ones, the second line says tha
 Profiles whose library is not installed share one line. Two commands below it install all these libraries: one as
 root on Debian, and one without root. The second may need conda.
 
-Each cause has its evidence beside it. A range held 7 of 10 trainings, and promises nothing. The figures come from the
-gallery's trainings; the race measures yours. `envkit doctor` and reports name the same causes, and `envkit tune`
-begins with what is expected to gain most."""
+The report shows the evidence for each cause. 7 of 10 trainings lay within their range; yours may not. The figures
+come from the gallery's trainings; the race measures yours. `envkit doctor` and reports name the same causes, and
+`envkit tune` begins with what is expected to gain most."""
 POLICIES = ("what is taken", "mean gain", "the best is faster by", "at most", "within 3% of it", "not surely faster")
 ONE_MACHINE = """All figures are of one machine, {machine}. So trainings are left out, and machines are not. The figures
 do not tell how good the advice is on another kind of machine."""

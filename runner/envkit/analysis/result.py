@@ -178,7 +178,7 @@ class Result:
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
     may_be_best: list[str] = field(default_factory=list)  # arms that can't be told from the fastest, that one first
     race: list[Racer] = field(default_factory=list)  # of a race, the fastest first
-    memory_unknown: list[str] = field(default_factory=list)  # arms whose peak can't be held against the limit
+    memory_unknown: list[str] = field(default_factory=list)  # arms of unknown peak memory: the limit is not applied
     course: Course = field(default_factory=Course)
 
     @property

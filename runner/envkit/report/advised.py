@@ -46,7 +46,7 @@ class Advice:
     callers_threads: tuple[str, int] | None = None  # a variable that is not passed on, and how many threads it asks for
     passed_on: Sequence[str] = ()  # the caller's variables that it may need to run
     removed: Sequence[str] = ()  # those that it did not get, as they could change the outcome
-    disturbed: Sequence[Message] = ()  # what disturbed the watching from outside: no gain is told then
+    disturbed: Sequence[Message] = ()  # what disturbed the watching: then no gains are shown
     missing: Missing | None = None  # the libraries that profiles of ``left_out`` lack
 
     @property
@@ -158,7 +158,7 @@ def _weight(finding: Finding) -> str:
 def table(advice: Advice) -> Table:
     """Return each profile with its expected gain and the reasons for it; those not worth trying last.
 
-    If the watching was disturbed, no gain is told.
+    If the watching was disturbed, the table has no gains.
     """
     cells = [
         [expectation.profile, f"{expectation.gain:.2f}", _range(expectation), _because(expectation, advice.symptoms)]

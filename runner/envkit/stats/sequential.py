@@ -201,7 +201,8 @@ def nominal_rates(
     ``looks`` are in blocks. ``last``: the last of them spends all that is left of ``error_rate``. ``shares`` are those
     of ``Design``. The chance to get as far as a look and to be rejected there is integrated look by look (Armitage,
     McPherson and Rowe 1969; Jennison and Turnbull, chapter 19): ``density`` is that of the Brownian motion among runs
-    that no look has rejected yet. What a look can't spend, because ranks come in whole numbers, is left for later ones.
+    that no look has rejected yet. Ranks are whole numbers, so a look may spend less than its share. Later looks get
+    the rest.
     """
     import numpy
 
