@@ -405,7 +405,8 @@ SEEN_TEXT = """The features that a fit may use, of each training with nothing se
 `kernel` is the kernel's share of the CPU time. `matrix` is the share of a step in matrix products if MKL's code for
 them is generic, else 0. `small` is the share in short operators, and `outside` the share outside of operators.
 `fault_us` is the cost of a page fault in microseconds. `shared_cores` is the share of CPUs that share a core with
-another. With one machine, a fit uses none of the machine's features."""
+another, and `intel` is 1 for a processor of Intel. There is a column for what was seen of any training. With one
+machine, a fit uses none of the machine's features."""
 SMALL_TEXT = """A small recurrent network over long sequences gained 1.28 and 1.47 by `mimalloc-retain` in two
 measurements (each +-0.18). `advise` called that nothing. 54% of its step was in small operators, and 23% outside of
 operators. Four symptoms could tell such a training from others:

@@ -411,7 +411,8 @@ machine, from all sessions. There is one error rate for each model and machine: 
 {confidence}. Sessions differ, too ([sessions.md](results/sessions.md)): an interval of many blocks from a few sessions
 is rather too narrow.
 
-This command measures the same, with N the model's number in `benchmarks/gallery/models.yaml` and {warmup} more:"""
+This command measures what new sessions do. N is the model's number in `benchmarks/gallery/models.yaml` and {warmup}
+more:"""
 ONE_MACHINE = """All sessions are of one machine, {machine}. Until there is a second one, nothing here says what carries
 over to others. Run `make gallery` on yours, and the file and the page have both."""
 SIDE_BY_SIDE = """The best profile of each model is the fastest of those that are surely faster."""

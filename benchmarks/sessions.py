@@ -80,10 +80,11 @@ def _between(sessions: Sequence[Session], profile: str) -> list[str]:
     )
     if fitted is None:
         return [profile, *["-"] * 5]
-    deviation = f"{math.expm1(fitted.deviation):.1%} (at most {math.expm1(fitted.deviation_high):.1%})"
+    deviation = f"{math.expm1(fitted.deviation):.1%}"
     interval, following = _span(fitted.low, fitted.high), "-"
     if len(known) >= LEAST_SESSIONS:
         following = _span(fitted.next_low, fitted.next_high)
+        deviation += f" (at most {math.expm1(fitted.deviation_high):.1%})"
     return [profile, f"{math.exp(fitted.mean):.3f}", interval, deviation, f"{fitted.share:.0%}", following]
 
 
@@ -118,7 +119,7 @@ deviation is the square root of its median and of its upper limit. Both interval
 
 Sessions of one day and one host show less deviation than others."""
 BETWEEN = ("profile", "speedup", "95% interval", "deviation between sessions", "its share", "next session (95%)")
-MISSING = "A prediction interval for the next session needs {least} sessions: {missing} more."
+MISSING = """A limit of the deviation and an interval for the next session need {least} sessions: {missing} more."""
 
 if __name__ == "__main__":
     sys.exit(script.run("sessions", main))

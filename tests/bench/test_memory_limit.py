@@ -9,7 +9,7 @@ import pytest
 from envkit.analysis.result import conclude as concluded
 from envkit.bench import decide, race
 from envkit.bench.events import Dropped
-from envkit.bench.memory_limit import GPU, PROCESS, is_clearly_over
+from envkit.bench.memory_limit import GPU, PROCESS, is_clearly_over, is_over
 from envkit.bench.run import Run
 from envkit.common.codec import Misfit
 from envkit.report import advice, model
@@ -29,6 +29,11 @@ LIMIT = {"max_memory": 0.1}
 
 def needing(mebibytes, factor=0.5):
     return {"seconds": times(factor), "peak_memory_bytes": mebibytes * MIB}
+
+
+def test_a_limit_of_any_size_is_compared():
+    assert not is_over(10 * BASELINE, BASELINE, 1e305)
+    assert (is_over(2 * BASELINE, BASELINE, 1.0), is_over(2 * BASELINE + 1, BASELINE, 1.0)) == (False, True)
 
 
 def run_of(mine, others=None, baseline=500, limit=0.1, blocks=12, **more):

@@ -34,7 +34,7 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 def test_a_prediction_needs_five_sessions():
     text = "\n\n".join(sessions.parts([session(number, 0.4) for number in range(3)]))
-    assert "needs 5 sessions: 2 more." in text
+    assert "need 5 sessions: 2 more." in text
     assert [row[-1] for row in rows(text, "Between sessions")] == ["-"] * 4
     assert len(rows(text, "Each session")) == 3
     assert "Nothing is measured yet." in sessions.parts([])

@@ -6,6 +6,7 @@ process (ru_maxrss, getrusage(2)). On a GPU the most that tensors had there coun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
@@ -38,7 +39,8 @@ def is_over(peak_bytes: float, reference_bytes: float, limit: float) -> bool:
 
     Peaks are whole bytes, so that the limit is rounded to one.
     """
-    return peak_bytes - reference_bytes > round(limit * reference_bytes)
+    most_more = limit * reference_bytes
+    return peak_bytes - reference_bytes > (round(most_more) if math.isfinite(most_more) else most_more)
 
 
 def over_memory(run: Run, arm: Arm) -> OverMemory | None:

@@ -108,8 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
         early_checks.require_program(study.user_command, study.arms[0].engine == "local")
     if arguments.budget is not None:
         _require_room(study)
-    for folder in () if arguments.output is None else (arguments.output, arguments.output / racing.RACE):
+    if not arguments.watch_only:
+        folder = arguments.output or measuring.new_folder("advise")
         early_checks.require_folder(folder)
+        early_checks.require_folder(folder / racing.RACE)
     if not is_quiet(arguments):
         measuring.say_of_shared(study.user_command)
     with machine_lock():
@@ -171,7 +173,7 @@ def _of_command(study: Study, arguments: argparse.Namespace) -> Watched:
     if study.arms[0].engine != "local" and advice.missing is not None:
         advice = replace(advice, missing=advice.missing.without_commands)  # they would install on the host
     can_race = bool(applying) and advice.first_finding is None
-    racers = candidates(advice.expected, instead, left_out, applies) if can_race else []
+    racers = candidates(advice.expected, advice.unmeasured, left_out, applies) if can_race else []
     again = shlex.join(["envkit", "advise", *words(arguments, SAME), "--", *argv])
     advice = replace(
         advice,
