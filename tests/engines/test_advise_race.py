@@ -27,12 +27,14 @@ for step in range(100_000):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Have everything take seconds, with two candidates."""
+    """Have everything take seconds, with two candidates, and one block in the confirmation, which claims nothing."""
     monkeypatch.setattr(advise_command, "WATCH_S", 1.0)
     monkeypatch.setattr(advise_command, "candidates", lambda *of: ["glibc-retain", "mkl-native"])
     monkeypatch.setattr(racing, "BUDGET_S", 1.0)
     monkeypatch.setattr(race, "SAMPLE_S", 0.1)
     monkeypatch.setattr(race, "MOST_BLOCKS", race.LEAST_BLOCKS)
+    confirmation = race.confirmation
+    monkeypatch.setattr(race, "confirmation", lambda *of: confirmation(*of).with_stopping(blocks=1))
 
 
 def test_two_optimizers_checkpoints_and_steps_that_get_longer(cli_in_process, short, tmp_path):
