@@ -116,9 +116,27 @@ def built_image(requires: Requires) -> BuiltImage:
     return build
 
 
-@cache
 def _built(engine: str) -> str:
-    """Once in each process of the tests: to find that all is up to date takes a second or two.
+    """Build it once in each process of the tests, and fail each test that wants it if that failed."""
+    image, problem = _tried(engine)
+    assert not problem, problem
+    return image
+
+
+@cache
+def _tried(engine: str) -> tuple[str, str]:
+    """Return an engine's image, or why it could not be built: to try again takes minutes, and says the same.
+
+    To find that all is up to date takes a second or two.
+    """
+    try:
+        return _build(engine), ""
+    except AssertionError as error:
+        return "", str(error)
+
+
+def _build(engine: str) -> str:
+    """Build an engine's image.
 
     The base image of a test machine is made anew with the machine, so another one than last time is taken.
     """

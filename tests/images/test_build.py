@@ -108,6 +108,29 @@ def test_a_full_disk_leaves_no_image(tree: Path, tmp_path: Path) -> None:
     assert ".sif" not in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("var_lib", "said"),
+    [
+        ("3700 /", "the disk at / has 3700 MB free, and this needs "),
+        ("200 /var", "the disk at /var has 200 MB free, and this needs "),
+    ],
+)
+def test_ci_on_a_small_disk_ends_before_it_installs_anything(tmp_path: Path, var_lib: str, said: str) -> None:
+    """By a copy of the script alone, which has nothing else to start."""
+    script, df = tmp_path / ".ci/run", tmp_path / "df"
+    script.parent.mkdir()
+    shutil.copy(PROJECT / ".ci/run", script)
+    other = var_lib if var_lib.endswith(" /") else "90000 /"
+    df.write_text(
+        f"#!/bin/sh\necho Avail Mounted on\ncase $* in */var/lib) echo {var_lib} ;; *) echo {other} ;; esac\n"
+    )
+    df.chmod(0o755)
+    variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    result = subprocess.run([script], env=variables, timeout=60, capture_output=True, text=True, check=False)
+    assert_one_clear_line(result, 1, f".ci/run: no space left: {said}")
+    assert result.stdout == ""
+
+
 # --- variants: what builders are told, by stand-ins for them, of wheels that are made up ---
 
 # What images/build looks at, and what it tells the builder, whose files go when it has ended.
