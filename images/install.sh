@@ -18,10 +18,12 @@ die() {
     exit 1
 }
 
+# As Docker's official image of Debian is set up, which the base need not be: translations are not fetched, and no file is
+# flushed to the disk, as a build that is cut short is thrown away.
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -q || die "apt-get update failed: is Debian's mirror reachable from the build?"
-    apt-get install -q -y --no-install-recommends "$@" || die "apt-get install failed"
+    apt-get -o Acquire::Languages=none update -q || die "apt-get update failed: is Debian's mirror reachable from the build?"
+    apt-get -o Dpkg::Options::=--force-unsafe-io install -q -y --no-install-recommends "$@" || die "apt-get install failed"
     rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/cache/debconf/*-old
     rm -f /var/log/apt/* /var/log/dpkg.log /var/log/alternatives.log
 }
@@ -33,16 +35,20 @@ make_kit() {
     [ "$found" = $python ] || die "the base image's Python is $found, and the wheels are for $python: use debian:bookworm-slim"
     (cd "$staged/wheelhouse" && sha256sum --quiet --check SHA256SUMS) || die "a staged wheel differs from its SHA-256"
 
-    # pip works from an environment of its own, so that the image has none.
+    # pip works from a folder of its own, so that the image has none: Debian's wheel of it, which takes seconds to install.
     tools=$(mktemp -d)
-    python3 -m venv "$tools/venv"
+    python3 -m zipfile -e /usr/share/python-wheels/pip-*.whl "$tools"
     python3 -m venv --without-pip "$kit"
-    "$tools/venv/bin/pip" --python "$kit/bin/python" --disable-pip-version-check --no-cache-dir --quiet \
-        install --no-index --find-links "$staged/wheelhouse" --require-hashes --no-deps \
+    pip() {
+        PYTHONPATH=$tools python3 -m pip --python "$kit/bin/python" --disable-pip-version-check --no-cache-dir --quiet "$@"
+    }
+    pip install --no-compile --no-index --find-links "$staged/wheelhouse" --require-hashes --no-deps \
         -r "$staged/requirements.lock" -r "$staged/torch.lock" || die "pip could not install the staged wheels"
     # They were installed without looking for what they need: that all of it was locked is seen now.
-    "$tools/venv/bin/pip" --python "$kit/bin/python" --disable-pip-version-check check || die "the locks lack what a package needs"
+    pip check || die "the locks lack what a package needs"
     rm -rf "$tools"
+    # pip would compile on one CPU, and the packages' tests too. Files for later Pythons can't be compiled.
+    "$kit/bin/python" -m compileall -q -j 0 -x '/tests?/' "$kit/lib" >/dev/null || echo "not all was compiled"
 
     [ ! -d "$staged/conda" ] || cp -R "$staged/conda" "$kit/conda"
     cp "$staged/manifest.sha256" "$staged/base.json" "$kit/"
