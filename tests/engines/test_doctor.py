@@ -28,6 +28,17 @@ QUIET = "import time; time.sleep(60)"
 FROM_OUTSIDE = {"other-load", "steal", "cores-unmeasured"}
 
 
+@pytest.fixture(scope="module")
+def cores(tmp_path_factory):
+    """Where it is kept which CPUs share a core: a virtual machine's are measured once."""
+    return tmp_path_factory.mktemp("cores")
+
+
+@pytest.fixture(autouse=True)
+def measured_once(cores, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cores))
+
+
 @pytest.fixture
 def cli(cli_process):
     """A process of its own: a watched command writes to its real stderr."""
@@ -72,7 +83,7 @@ def test_an_oversubscribed_script_is_found(watched):
 
 
 def test_nothing_is_found_in_a_quiet_script_and_it_is_stopped(watched, tmp_path):
-    result = watched(f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); {QUIET}", watch="8s")
+    result = watched(f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); {QUIET}", watch="4s")
     assert (result.returncode, result.stdout) == (0, "nothing found\n")
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):

@@ -55,7 +55,7 @@ def test_a_profile_with_a_preload_is_in_effect(execute, folder):
         "import os, runpy; print(open(f'/proc/{os.getppid()}/environ').read());"
         "runpy.run_path('loader.py', run_name='__main__')"
     )
-    result = execute(("--evidence", "seen.json"), "intel-omp", sys.executable, "-c", program)
+    result = execute(("--evidence", "seen.json"), "intel-omp", sys.executable, "-c", program, "--hidden", "16")
     assert (result.returncode, IN_EFFECT in result.stderr) == (0, True), result.stderr
     assert "libiomp5" not in result.stdout
     document = json.loads((folder / "seen.json").read_text())
@@ -179,17 +179,22 @@ def test_what_a_program_sets_after_its_first_threads_is_named(execute):
 
 
 @pytest.mark.parametrize(
-    ("engine", "script"),
-    [("docker", "plain_loop.py"), ("podman", "lightning_log.py"), ("apptainer", "loader.py")],
+    ("engine", "script", "option"),
+    [
+        ("docker", "plain_loop.py", "--steps=2"),
+        ("podman", "lightning_log.py", "--hidden=16"),
+        ("apptainer", "loader.py", "--hidden=16"),
+    ],
 )
-def test_a_script_that_was_never_seen_runs_in_a_container(execute, engine_options, folder, engine, script):
+def test_a_script_that_was_never_seen_runs_in_a_container(execute, engine_options, folder, engine, script, option):
     program = (
         "import os, runpy; open('written', 'w').write(os.environ['MY_KEY']);"
         f"print(input()); runpy.run_path('{script}', run_name='__main__')"
     )
     secret = 'it\'s "a" $HOME `id` \\n, secret'
     options = (*engine_options(engine), "--keep-env", "MY_KEY", "--evidence", "seen.json")
-    result = execute(options, "jemalloc", "python", "-c", program, stdin="hello\n", MY_KEY=secret, OTHER="no")
+    command = ("python", "-c", program, option)
+    result = execute(options, "jemalloc", *command, stdin="hello\n", MY_KEY=secret, OTHER="no")
     assert result.returncode == 0, result.stderr
     assert "jemalloc was in effect in 1 process (checked: preload.jemalloc, malloc.allocator" in result.stderr
     assert result.stdout.startswith("hello\n")

@@ -65,6 +65,14 @@ def plain(data_folder):
 
 
 @pytest.fixture(scope="module")
+def changed():
+    """The document of a worker on synthetic data, which bound itself to one CPU first, and set a variable."""
+    cpu = min(os.sched_getaffinity(0))
+    before = f"import os; os.sched_setaffinity(0, {{{cpu}}}); os.environ['OMP_NUM_THREADS'] = '1'"
+    return document_of(start_worker("synthetic", before=before))
+
+
+@pytest.fixture(scope="module")
 def benched(data_folder, tmp_path_factory):
     """One run for several tests: its result and its folder. With jemalloc where that is installed."""
     place = tmp_path_factory.mktemp("benched")
@@ -127,12 +135,11 @@ def test_the_network_must_have_the_known_number_of_parameters(train):
     assert result.stdout == ""
 
 
-def test_other_data_has_another_digest(plain, train, data_folder):
+def test_other_data_has_another_digest(plain, changed, data_folder):
     if data_folder == "synthetic":
         pytest.skip("there is only synthetic data here")
-    other = train(data="synthetic")
-    assert other["digests"]["data"] != plain["digests"]["data"]
-    assert other["digests"]["initial_weights"] == plain["digests"]["initial_weights"]
+    assert changed["digests"]["data"] != plain["digests"]["data"]
+    assert changed["digests"]["initial_weights"] == plain["digests"]["initial_weights"]
 
 
 def test_only_the_document_is_printed_on_stdout(train):
@@ -232,10 +239,9 @@ def test_a_misspelled_jemalloc_key_is_seen_to_be_unknown(train, write_profile):
     assert unmet(environment, train(environment.variables)) == ["malloc.settings.dirty_decay_mss"]
 
 
-def test_thread_masks_show_what_the_process_is_bound_to(train):
-    cpu = min(os.sched_getaffinity(0))
-    threads = train(before=f"import os; os.sched_setaffinity(0, {{{cpu}}})")["evidence"]["threads"]
-    assert threads["masks"] == {str(cpu): threads["count"]}
+def test_thread_masks_show_what_the_process_is_bound_to(changed):
+    threads = changed["evidence"]["threads"]
+    assert threads["masks"] == {str(min(os.sched_getaffinity(0))): threads["count"]}
     assert threads["pinned_cpus"] == 0  # it began so: it has bound no thread itself
 
 
@@ -250,9 +256,8 @@ def test_bench_measures_with_real_workers(benched):
     assert " verified in every process" in result.stdout
 
 
-def test_a_variable_that_torch_or_python_sets_itself_does_not_count(train):
-    evidence = train(before="import os; os.environ['OMP_NUM_THREADS'] = '1'")["evidence"]
-    assert evidence["variables"]["sensitive"] == {}
+def test_a_variable_that_torch_or_python_sets_itself_does_not_count(changed):
+    assert changed["evidence"]["variables"]["sensitive"] == {}
 
 
 def test_a_library_that_is_not_installed(cli, tmp_path):

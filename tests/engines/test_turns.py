@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from envkit.engines import turns
+from envkit.engines import process, turns
 from envkit.engines.base import PROJECT, EngineOptions, Launch
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import ExitStatus, TimedOut
@@ -114,7 +114,8 @@ def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
     assert document["evidence"]["openmp"]["proc_bind"] != "false"
 
 
-def test_one_that_somebody_stops_is_told_apart(start):
+def test_one_that_somebody_stops_is_told_apart(start, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 0.2)  # in which it can't hear that it is to end
     with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=4.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
     assert outcome.failure.paused_by == "SIGSTOP"

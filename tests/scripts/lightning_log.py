@@ -1,5 +1,6 @@
 """Training that draws one progress bar over and over, as PyTorch Lightning does: on stderr, with a rate."""
 
+import argparse
 import sys
 import time
 
@@ -17,8 +18,11 @@ def bar(epoch: int, step: int, rate: float, loss: float) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hidden", type=int, default=512)
+    hidden = parser.parse_args().hidden
     torch.manual_seed(1)
-    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 10))
+    model = nn.Sequential(nn.Linear(256, hidden), nn.ReLU(), nn.Linear(hidden, 10))
     optimizer = torch.optim.Adam(model.parameters())
     points, labels = torch.randn(128, 256), torch.randint(10, (128,))
     print("GPU available: False, used: False")

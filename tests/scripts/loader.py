@@ -1,5 +1,6 @@
 """Training from a DataLoader with two workers, which logs one JSON object per step."""
 
+import argparse
 import json
 import time
 
@@ -18,8 +19,11 @@ class Points(Dataset):
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hidden", type=int, default=512)
+    hidden = parser.parse_args().hidden
     torch.manual_seed(1)
-    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 10))
+    model = nn.Sequential(nn.Linear(256, hidden), nn.ReLU(), nn.Linear(hidden, 10))
     optimizer = torch.optim.AdamW(model.parameters())
     print("starting", json.dumps({"workers": 2}))
     begin = time.perf_counter()

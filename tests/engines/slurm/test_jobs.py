@@ -85,9 +85,9 @@ def test_a_node_with_real_workers_under_apptainer(cli, tmp_path, engine_options,
 
 
 def test_killed_and_resumed_follows_the_job_that_went_on(start, cli, simulated, slow, folder):
-    slow(2)
+    slow(1)
     process = start(*simulated("--nodes", 2))
-    all_measure(folder, process)
+    all_measure(folder, process, at_least=1)
     process.kill()
     process.wait()
     slow(0)
@@ -100,7 +100,7 @@ def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
     """Slurm tells the job some time before its limit: the record has an end, and the same command goes on."""
     slow(1)
     process = start(*simulated("--nodes", 2, "--time-limit", "10m"))
-    all_measure(folder, process)
+    all_measure(folder, process, at_least=1)
     slow(HELD_S)
     bring_time_limit_near(folder)
     result = ended(process)
@@ -122,7 +122,7 @@ def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
 
 
 def test_a_node_dies(start, cli, simulated, slow, folder):
-    slow(2)
+    slow(1)
     process = start(*simulated("--nodes", 2))
     all_measure(folder, process)
     slurm(CLUSTER, "stop-node", "node2")

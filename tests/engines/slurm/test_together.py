@@ -79,7 +79,7 @@ def simulated(simulation, write_profile, folder):
 
 def test_what_was_measured_when_it_was_interrupted_stays_and_it_goes_on(start, cli, simulated, simulation, folder):
     for arm in ("baseline", "mine"):
-        simulation.worker(f"{arm} on 2 ranks", delay=2)
+        simulation.worker(f"{arm} on 2 ranks", delay=1)
     process = start(*simulated)
     all_measure(folder, process, [TOGETHER])
     for arm in ("baseline", "mine"):
