@@ -39,16 +39,16 @@ make_kit() {
     tools=$(mktemp -d)
     python3 -m zipfile -e /usr/share/python-wheels/pip-*.whl "$tools"
     python3 -m venv --without-pip "$kit"
-    pip() {
-        PYTHONPATH=$tools python3 -m pip --python "$kit/bin/python" --disable-pip-version-check --no-cache-dir --quiet "$@"
-    }
-    pip install --no-compile --no-index --find-links "$staged/wheelhouse" --require-hashes --no-deps \
+    pip() { PYTHONPATH=$tools python3 -m pip --python "$kit/bin/python" --disable-pip-version-check --no-cache-dir "$@"; }
+    pip install --quiet --no-compile --no-index --find-links "$staged/wheelhouse" --require-hashes --no-deps \
         -r "$staged/requirements.lock" -r "$staged/torch.lock" || die "pip could not install the staged wheels"
     # They were installed without looking for what they need: that all of it was locked is seen now.
     pip check || die "the locks lack what a package needs"
     rm -rf "$tools"
-    # pip would compile on one CPU, and the packages' tests too. Files for later Pythons can't be compiled.
-    "$kit/bin/python" -m compileall -q -j 0 -x '/tests?/' "$kit/lib" >/dev/null || echo "not all was compiled"
+    # pip would compile on one CPU, and the packages' tests too. A builder may have no shared memory, which several processes
+    # need; and files for later Pythons can't be compiled.
+    compile_all() { "$kit/bin/python" -m compileall -q -j "$1" -x '/tests?/|/py312_' "$kit/lib" >/dev/null; }
+    compile_all 0 || compile_all 1 || true
 
     [ ! -d "$staged/conda" ] || cp -R "$staged/conda" "$kit/conda"
     cp "$staged/manifest.sha256" "$staged/base.json" "$kit/"
