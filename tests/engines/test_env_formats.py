@@ -22,7 +22,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from tests.conftest import command_line
 from tests.engines import conftest as engines_conftest
-from tests.engines.conftest import run
+from tests.engines.conftest import QUICK, run
 from tests.profiles.formats.resolving import environment_of
 from tests.profiles.formats.test_kubernetes import variables_of
 from tests.profiles.formats.test_vscode import SETTINGS
@@ -43,7 +43,7 @@ TESTED = {
 BASE = "debian:bookworm-slim"
 BASE_ARCHIVE = PROJECT / "build/debian-bookworm-slim.docker.tar"
 # Fast, as nothing is kept.
-SQUASH = "-comp lz4"
+SQUASH = QUICK["KIT_SIF_COMPRESSION"]
 WAIT_S = 240
 
 

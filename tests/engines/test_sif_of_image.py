@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.engines.conftest import Requires, run
+from tests.engines.conftest import QUICK, Requires, run
 
 # Small, as what is asked is how its files come over, and not which.
 BASE = "debian:bookworm-slim"
-FAST = "-comp zstd -Xcompression-level 1"
 # In the place of the image's Python, which the SIF's test starts, and what it runs.
 PYTHON = '#!/bin/sh\necho python "$@"\n'
 DOCKERFILE = f"FROM {BASE}\nENV OF_IMAGE=yes\nCOPY --chown=0:0 python /opt/kit/bin/python\nRUN mkdir /kit\n"
@@ -24,7 +23,7 @@ def test_an_image_of_docker_becomes_a_sif(requires: Requires, open_folder: Path,
     run("docker", "build", "--tag", tag, tmp_path)
     sif = open_folder / "of-image.sif"
     try:
-        run("images/build", "sif", "--from", tag, "--output", sif, KIT_SIF_COMPRESSION=FAST)
+        run("images/build", "sif", "--from", tag, "--output", sif, **QUICK)
         image = run("docker", "image", "inspect", "--format", "{{.Id}}", tag).stdout.strip()
     finally:
         run("docker", "image", "rm", tag, check=False)
