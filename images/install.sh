@@ -1,10 +1,10 @@
 #!/bin/sh
 # What an image is made of, for images/cpu/Dockerfile and Apptainerfile alike, so that the two cannot drift apart. It runs as
-# root in the image that is being built, in two stages: what only the first needs never reaches the image.
+# root in the image that is being built. Docker's has two stages, so that its layers lack what only the first one needs.
 #
-#   install.sh kit STAGED          first stage: make /opt/kit from the files that images/build staged; needs no network but
-#                                  Debian's mirror
-#   install.sh system LIBRARIES    last stage, which has /opt/kit: the system's packages, the user and the mount points;
+#   install.sh kit STAGED          first: make /opt/kit from the files that images/build staged; needs no network but Debian's
+#                                  mirror. What only this needs is removed
+#   install.sh system LIBRARIES    then, where /opt/kit is: the system's packages, the user and the mount points;
 #                                  LIBRARIES says where the memory allocators come from: conda or debian
 #   install.sh compiler NAME       the same: what torch.compile makes code for CPUs with: g++, or none
 set -eu
@@ -45,6 +45,10 @@ make_kit() {
     # They were installed without looking for what they need: that all of it was locked is seen now.
     pip check || die "the locks lack what a package needs"
     rm -rf "$tools"
+    # python3-venv and what came with it, where that is installed
+    # shellcheck disable=SC2016,SC2046 # names of packages, without spaces; dpkg-query's own format
+    apt-get purge -q -y $(dpkg-query --show --showformat '${Package} ' 'python3*-venv' 'python3-*-whl' python3-distutils \
+        python3-lib2to3) || die "apt-get purge failed"
     # pip would compile on one CPU, and the packages' tests too. A builder may have no shared memory, which several processes
     # need; and files for later Pythons can't be compiled.
     compile_all() { "$kit/bin/python" -m compileall -q -j "$1" -x '/tests?/|/py312_' "$kit/lib" >/dev/null; }

@@ -131,6 +131,8 @@ def test_the_sif_is_made_of_the_same_files(docker_image: str, sif: Path) -> None
     manifest = run("images/manifest", "apptainer", sif).stdout
     assert manifest == run("images/manifest", "docker", docker_image).stdout
     assert "torch-2.13.0+cpu" in manifest
+    packages = ("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev}${Package}\n")
+    assert inside_sif(sif, *packages) == inside(docker_image, *packages)
     providers = "/opt/kit/providers.json"
     assert json.loads(inside_sif(sif, "cat", providers)) == json.loads(inside(docker_image, "cat", providers))
 
