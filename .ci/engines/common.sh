@@ -22,14 +22,16 @@ need_root() {
 }
 
 # apt_install PACKAGE...: install what is missing. The package lists are refreshed only when they turn out to be absent or
-# too old, which keeps a second run quick. The lock timeout lets two scripts run at the same time.
+# too old, which keeps a second run quick. The lock timeout lets two scripts run at the same time. No file is flushed to the
+# disk: a machine that goes down meanwhile is made anew.
 apt_install() {
     local package missing=()
     for package in "$@"; do
         [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
     done
     [[ ${#missing[@]} -gt 0 ]] || return 0
-    local install=(apt-get -o DPkg::Lock::Timeout=300 install -qq -y --no-install-recommends "${missing[@]}")
+    local install=(apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-unsafe-io install -qq -y
+        --no-install-recommends "${missing[@]}")
     if ! "${install[@]}" </dev/null; then
         apt-get -o DPkg::Lock::Timeout=300 update -qq
         "${install[@]}" </dev/null

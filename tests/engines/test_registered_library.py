@@ -219,8 +219,9 @@ def test_env_prints_what_sets_them(kit: Kit, place: Path) -> None:
 
 
 def test_bench(kit: Kit, tmp_path: Path) -> None:
+    """By small batches, as the BLAS made here is slow."""
     result = kit(
-        "bench", "stub-both", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1",
+        "bench", "stub-both", "--workload", "loader-w0-b4", "--warmup-steps", "1", "--steps", "2", "--blocks", "1",
         "--output", tmp_path / "run",
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
