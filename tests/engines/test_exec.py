@@ -49,33 +49,28 @@ def execute(surroundings, folder):
     return run
 
 
-def test_a_profile_with_a_preload_is_in_effect(execute, folder):
-    """A DataLoader's workers leave no evidence, and the runner itself is given nothing of the profile."""
-    program = (
-        "import os, runpy; print(open(f'/proc/{os.getppid()}/environ').read());"
-        "runpy.run_path('loader.py', run_name='__main__')"
-    )
-    result = execute(("--evidence", "seen.json"), "intel-omp", sys.executable, "-c", program, "--hidden", "16")
-    assert (result.returncode, IN_EFFECT in result.stderr) == (0, True), result.stderr
-    assert "libiomp5" not in result.stdout
-    document = json.loads((folder / "seen.json").read_text())
-    (process,) = document["processes"]
-    assert process["evidence"]["openmp"]["runtime"] == "intel"
-
-
-SPAWNED = """
-import torch
+LOADERS = """
+import os, runpy, torch
 from torch.utils.data import DataLoader
 if __name__ == "__main__":
+    print(open(f"/proc/{os.getppid()}/environ").read())
+    runpy.run_path("loader.py", run_name="__main__")
     for batch in DataLoader(torch.zeros(64, 4), num_workers=1, multiprocessing_context="spawn"):
         pass
 """
 
 
-def test_a_spawned_worker_of_a_loader_has_one_thread_and_says_nothing(execute, folder):
-    (folder / "spawned.py").write_text(SPAWNED)
-    result = execute((), "intel-omp", sys.executable, "spawned.py")
+def test_a_profile_with_a_preload_is_in_effect(execute, folder):
+    """A DataLoader's workers leave no evidence, forked or spawned, and one that was spawned has one thread and says
+    nothing. The runner itself is given nothing of the profile."""
+    (folder / "loaders.py").write_text(LOADERS)
+    command = (sys.executable, "loaders.py", "--hidden", "16")
+    result = execute(("--evidence", "seen.json"), "intel-omp", *command)
     assert (result.returncode, IN_EFFECT in result.stderr) == (0, True), result.stderr
+    assert "libiomp5" not in result.stdout
+    document = json.loads((folder / "seen.json").read_text())
+    (process,) = document["processes"]
+    assert process["evidence"]["openmp"]["runtime"] == "intel"
 
 
 def test_ranks_and_what_starts_them_are_checked(execute):
