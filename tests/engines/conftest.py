@@ -179,10 +179,19 @@ def project(open_folder: Path) -> Path:
     With what is compiled, as a container can't write it, and each of its workers would compile all of it anew.
     """
     folder = open_folder / "project"
-    for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=UNFINISHED)
+    copy_code(folder)
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     return folder
+
+
+def copy_code(folder: Path) -> None:
+    """Copy the code into a new folder. The reference kernel takes one pass there: no test looks at its time."""
+    for name in ("runner", "envprofiles"):
+        shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=UNFINISHED)
+    kernel = folder / "runner/envkit/worker/measure/reference_kernel.py"
+    code = kernel.read_text()
+    assert "\nPASSES = 9\n" in code
+    kernel.write_text(code.replace("\nPASSES = 9\n", "\nPASSES = 1\n"))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableIns
 from envkit.rendering import text
 from envkit.worker.request import HostFolder, RunCommand, Train, UserCommand
 
-from tests.engines.conftest import UNFINISHED
+from tests.engines.conftest import copy_code
 from tests.processes import gone, until
 from tests.records import problem_of
 from tests.refusals import refusal
@@ -55,8 +55,7 @@ MEASURED = [*zip(METRICS, ("local", "docker", "apptainer"), strict=True)]
 def place():
     """A folder for code, scripts and images that a container's ordinary user may write to, whoever runs the tests."""
     folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
-    for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, folder / "project" / name, symlinks=True, ignore=UNFINISHED)
+    copy_code(folder / "project")
     shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "tmp").mkdir()
     subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
