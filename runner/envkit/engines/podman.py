@@ -65,7 +65,10 @@ class PodmanEngine:
             container.require_gpus()
         name = f"envkit-{secrets.token_hex(6)}"
         image = self._described["digest"].removeprefix("sha256:")
-        argv = self._argv(launch, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
+        # As process 1 of its container, a worker ignores a signal to end, and Podman would wait: it is killed by its name.
+        # A user's command is told, and has the time that engines give.
+        proxy = () if launch.folder else ("--sig-proxy=false",)
+        argv = self._argv(launch, image, *proxy, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
         caller = {**(launch.inherited or os.environ), **launch.passed_on}
         try:
             process = Process(argv, caller, SOURCES, self.request(launch), launch.ahead)
