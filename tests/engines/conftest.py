@@ -24,7 +24,7 @@ PROBES = {
 }  # fmt: skip
 IMAGE = "envkit-cpu:debian"
 SIF = PROJECT / "build/envkit-cpu-debian.sif"
-# Larger files than by default, as nothing is compressed but inodes, for less processor time here and at each start in one.
+# Larger files than by default, as nothing but inodes is compressed, for less processor time here and at each start.
 QUICK = {"KIT_SIF_COMPRESSION": "-comp lz4 -noD -noF"}
 Requires = Callable[[str], None]
 BuiltImage = Callable[[str], str]

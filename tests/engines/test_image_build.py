@@ -54,7 +54,8 @@ def labels(image: str) -> dict[str, str]:
 
 
 def test_an_ordinary_user_finds_everything_in_its_place(docker_image: str) -> None:
-    script = "id -un; id -u; python -c 'import sys, torch; print(sys.prefix, torch.__version__)'; find /kit /data; numactl -s"
+    python = "import sys, torch; print(sys.prefix, torch.__version__)"
+    script = f"id -un; id -u; python -c '{python}'; find /kit /data; numactl --show"
     user, number, where, *folders = inside(docker_image, "sh", "-c", script).splitlines()
     assert (user, number, where) == ("kit", "1000", "/opt/kit 2.13.0+cpu")
     assert folders[:3] == ["/kit", "/kit/envkit", "/data"]
