@@ -38,8 +38,8 @@ def command_in(folder):
 TRAIN, COMMAND = Train("cnn", "synthetic"), command_in("/home/me")
 
 SCRIPTS = PROJECT / "tests/scripts"
-# How each script is started and tells its steps, and how many readings a sample of it has. Small networks are trained by
-# one thread: several would wait for each other, and for CPUs that other tests have.
+# How each script is started and tells its steps, and how many readings a sample of it has. Small networks are trained
+# by one thread: several would wait for each other, and for CPUs that other tests have.
 METRICS = {
     "plain_loop.py --steps 20": (["--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "10"], 10),
     "loader.py --hidden 16": (["--metric", "$.train.step_time"], 40),

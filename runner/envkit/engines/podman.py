@@ -65,7 +65,7 @@ class PodmanEngine:
             container.require_gpus()
         name = f"envkit-{secrets.token_hex(6)}"
         image = self._described["digest"].removeprefix("sha256:")
-        # As process 1 of its container, a worker ignores a signal to end, and Podman would wait: it is killed by name. A
+        # As process 1 of its container, a worker ignores a signal to end, and Podman would wait: it is killed. A
         # user's command is told, and has the time that engines give.
         proxy = () if launch.folder else ("--sig-proxy=false",)
         argv = self._argv(launch, image, *proxy, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
