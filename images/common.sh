@@ -45,7 +45,7 @@ read_variant() {
             declare -g "$key=$value"
         fi
     done <<<"$made_of"
-    wheels_mb=600 sif_mb=5000
+    wheels_mb=600 sif_mb=3000
     # A torch for GPUs is where pip is configured to look, or nowhere: that index has builds for CPUs.
     [[ $torch == *+cpu ]] || { torch_index='' wheels_mb=7000 sif_mb=20000; }
 }
