@@ -30,6 +30,7 @@ apt_install() {
 
 make_kit() {
     staged=$1
+    before=" $(dpkg-query --show --showformat '${Package} ')"
     apt_install python3 python3-venv
     found=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     [ "$found" = $python ] || die "the base image's Python is $found, and the wheels are for $python: use debian:bookworm-slim"
@@ -45,10 +46,17 @@ make_kit() {
     # They were installed without looking for what they need: that all of it was locked is seen now.
     pip check || die "the locks lack what a package needs"
     rm -rf "$tools"
-    # python3-venv and what came with it, where that is installed
-    # shellcheck disable=SC2016,SC2046 # names of packages, without spaces; dpkg-query's own format
-    apt-get purge -q -y $(dpkg-query --show --showformat '${Package} ' 'python3*-venv' 'python3-*-whl' python3-distutils \
-        python3-lib2to3) || die "apt-get purge failed"
+    # python3-venv and what came with it
+    extra=
+    for package in $(dpkg-query --show --showformat '${Package} ' 'python3*-venv' 'python3-*-whl' python3-distutils \
+        python3-lib2to3 ca-certificates openssl); do
+        case $before in
+        *" $package "*) ;;
+        *) extra="$extra $package" ;;
+        esac
+    done
+    # shellcheck disable=SC2086 # names of packages, without spaces
+    apt-get purge -q -y $extra || die "apt-get purge failed"
     # pip would compile on one CPU, and the packages' tests too. A builder may have no shared memory, which several processes
     # need; and files for later Pythons can't be compiled.
     compile_all() { "$kit/bin/python" -m compileall -q -j "$1" -x '/tests?/|/py312_' "$kit/lib" >/dev/null; }
