@@ -28,7 +28,7 @@ for step in range(100_000):
 @pytest.fixture
 def short(monkeypatch):
     """Have everything take seconds, with two candidates, and one block in the confirmation, which claims nothing."""
-    monkeypatch.setattr(advise_command, "WATCH_S", 1.0)
+    monkeypatch.setattr(advise_command, "WATCH_S", 2.0)
     monkeypatch.setattr(advise_command, "candidates", lambda *of: ["glibc-retain", "mkl-native"])
     monkeypatch.setattr(racing, "BUDGET_S", 1.0)
     monkeypatch.setattr(race, "SAMPLE_S", 0.1)
