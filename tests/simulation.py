@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from envkit.worker.performance_variables import PREFIXES
+
 from tests.simulated_worker import is_measured, launched, training_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -34,7 +36,8 @@ class Simulation:
         # -I: nothing of the surroundings' Python settings; -S: no site packages, which starts much faster
         self.python.write_text(f'#!/bin/sh\nexec {sys.executable} -IS -c "{WORKER}" {folder}/config.json "$@"\n')
         self.python.chmod(0o755)
-        self._config: dict[str, Any] = {"workers": {"baseline": {"seconds": STEADY}}}
+        # workers are told how performance variables begin: to import the registry takes as long as all else they do
+        self._config: dict[str, Any] = {"workers": {"baseline": {"seconds": STEADY}}, "prefixes": PREFIXES}
         self._save()
 
     def _save(self) -> None:
