@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from envkit.stats.messages import InvalidTimesError, UnequalLengths
 from envkit.stats.steady import MIN_STEPS, Steady, steady
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 STEPS = 220
@@ -142,7 +142,6 @@ CURVES = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=50)
 @given(curves=CURVES, unit=st.sampled_from([2.0**-10, 0.5, 1024.0]))
 def test_never_more_than_half_and_the_unit_and_order_of_samples_do_not_matter(curves, unit):
     found = steady(curves)
