@@ -217,7 +217,7 @@ def test_a_folder_whose_name_is_not_of_the_encoding(encoding, on_terminal, tmp_p
 
 
 @pytest.mark.parametrize("option", ["--html", "--markdown", "csv", "openmetrics", "json", "parquet", "--prometheus"])
-def test_a_file_on_a_folder_whose_name_is_not_utf_8(option, cli, tmp_path):
+def test_a_file_on_a_folder_whose_name_is_not_utf_8(option, cli, tmp_path, undrawn):
     folder = session(tmp_path / "results" / NOT_UTF8)
     file = tmp_path / "file"
     if option == "--prometheus":
