@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
+from _pytest.runner import runtestprotocol
 from envkit.bench import neighbours, record
 from envkit.cli import main, measuring
 from envkit.report import pictures
@@ -150,6 +151,23 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Under ``-m 'not slow'`` report a test once to the process that counts them, with what failed around it.
+
+    pytest-xdist also sends how each test was set up and torn down: to write, send and read that takes as long as a
+    short test. With ``--durations`` it is sent.
+    """
+    options = item.config.option
+    if options.markexpr != "not slow" or options.durations is not None or not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
