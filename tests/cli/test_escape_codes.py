@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from envkit.bench import record
+from envkit.cli.commands import doctor
 from envkit.common import output
 from envkit.common.live_view import LiveView
 from envkit.common.printable import encoded, harmless
@@ -181,7 +182,8 @@ def test_what_workers_say_while_a_live_view_is_drawn(
     assert harm(on_terminal("report", run_folder, "--details")[1]) == set()
 
 
-def test_what_profiles_say(odd_profile, on_terminal, cli, simulation, own_surroundings):
+def test_what_profiles_say(odd_profile, on_terminal, cli, simulation, own_surroundings, monkeypatch):
+    monkeypatch.setattr(doctor, "LOAD_S", 0.1)
     file = odd_profile()
     folder = own_surroundings / "config/envkit/profiles"
     folder.mkdir(parents=True)
