@@ -30,7 +30,7 @@ from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from tests import records
-from tests.instant_engine import InstantEngine, replace_engine
+from tests.instant_engine import InstantEngine, answer_inspections, replace_engine
 from tests.simulation import Simulation
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -42,9 +42,9 @@ CLI_TIMEOUT_S = 480
 # A file system in memory, and the room that quick tests are to find there: they leave little at a time.
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2**31
 
-# The same examples in every run, whatever the machine's speed, and nothing left behind: of the modules that are imported
-# Hypothesis would also take constants into its examples. So these would depend on which tests a process ran before, and
-# each process would parse all of the kit.
+# The same examples in every run, whatever the machine's speed, and nothing left behind. Hypothesis would also take
+# constants of imported modules into its examples. So these would depend on which tests a process ran before, and each
+# process would parse all of the kit.
 settings.register_profile("project", derandomize=True, deadline=None, database=None)
 settings.register_profile("quick", settings.get_profile("project"), max_examples=40)
 settings.load_profile("project")
@@ -418,12 +418,15 @@ def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
 def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """An interpreter for ``--python`` that answers like a worker, at once, as the test has set.
 
-    After each block the kit reads what each process of this machine used, which is for tests of that alone.
+    After each block the kit reads what each process of this machine used, which is for tests of that alone. What the
+    interpreter has is told without starting it.
     """
     monkeypatch.setattr(neighbours, "processes", dict)
     folder = tmp_path / "simulation"
     folder.mkdir()
-    return Simulation(folder)
+    simulated = Simulation(folder)
+    answer_inspections(monkeypatch, simulated)
+    return simulated
 
 
 @pytest.fixture

@@ -26,17 +26,21 @@ DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
 PASSED_ON = ("modes", "gpu", "backend", "exchange", "observed", "writes", "peak_memory_bytes")
 
 
-def located(command: str) -> str | None:
-    """Return where PATH has a command, as shutil.which does, whose import takes longer than all else here."""
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+def located(command: str, search: str) -> str | None:
+    """Return where the folders of ``search`` have a command, as shutil.which does, whose import takes longer."""
+    for folder in search.split(os.pathsep):
         path = os.path.join(folder, command)  # noqa: PTH118
         if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112
             return path
     return None
 
 
-def inspection(commands: list[str], replaced: dict) -> dict:
-    """The document of ``inspect``, which looks for ``commands`` as the real one does, with some fields replaced."""
+def inspection(commands: list[str], replaced: dict, search: str | None = None) -> dict:
+    """The document of ``inspect``, with some fields replaced.
+
+    It looks for ``commands`` as the real one does, in the folders of ``search`` or of this process's PATH.
+    """
+    search = search or os.environ.get("PATH") or os.defpath
     libraries = {"jemalloc": {"path": "/usr/lib/libjemalloc.so.2", "sha256": "0" * 64}}
     return {
         "facts": {
@@ -58,7 +62,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
         "libraries": libraries,
         "library_folders": ["/sim/lib", "/usr/lib"],
         "providers": {},
-        "commands": {command: located(command) for command in commands},
+        "commands": {command: located(command, search) for command in commands},
         "python_headers": True,
         **replaced,
     }  # fmt: skip
@@ -299,7 +303,7 @@ def answer(name: str, work: dict, config: dict, nth: int, environment: Mapping[s
     """The document that the worker prints as its nth answer, the first being 0."""
     behaviour = config["workers"].get(name, {})
     if name == "inspect":
-        return inspection(work["commands"], config.get("inspect", {}))
+        return inspection(work["commands"], config.get("inspect", {}), environment.get("PATH"))
     if name == "reference-kernel":
         seconds = behaviour.get("seconds", [0.1])
         return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
