@@ -83,7 +83,8 @@ test: dev  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 
 unit: dev  ## run the quick tests: no engine, no real training, few processes (a minute on 2 CPUs)
-	@$(VENV)/bin/pytest -m 'not slow' --numprocesses logical --maxprocesses 8 --dist worksteal
+	@# one process more than CPUs: some tests wait
+	@$(VENV)/bin/pytest -m 'not slow' --numprocesses $$(($$(nproc) + 1)) --maxprocesses 8 --dist worksteal
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/results/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs
