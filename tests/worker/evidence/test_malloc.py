@@ -9,9 +9,9 @@ import sys
 
 import pytest
 from envkit.worker.evidence import malloc
-from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH
+from tests.worker_runs import installed
 
 PROBE = """
 import json, os, sys
@@ -36,11 +36,11 @@ def test_tensors_come_from_malloc_unless_pytorch_has_an_allocator_built_in(monke
 
 
 @pytest.mark.parametrize("allocator", ["glibc", "jemalloc", "mimalloc", "tcmalloc"])
-def test_this_pytorch_takes_tensors_from_the_process_s_allocator(installed, allocator):
+def test_this_pytorch_takes_tensors_from_the_process_s_allocator(allocator):
     """The wheels for x86-64 have none built in."""
-    if allocator != "glibc" and allocator not in installed:
+    if allocator != "glibc" and allocator not in installed():
         pytest.skip(f"{allocator} is not installed")
-    preload = {} if allocator == "glibc" else {"LD_PRELOAD": installed[allocator]["path"]}
+    preload = {} if allocator == "glibc" else {"LD_PRELOAD": installed()[allocator]["path"]}
     script = "import json, torch; from envkit.worker.evidence import malloc; print(json.dumps(malloc.probe()))"
     result = subprocess.run(
         [sys.executable, "-c", script],
@@ -50,13 +50,8 @@ def test_this_pytorch_takes_tensors_from_the_process_s_allocator(installed, allo
     assert json.loads(result.stdout)["tensors"] == allocator
 
 
-@pytest.fixture(scope="module")
-def installed():
-    return locate(search_folders())
-
-
 @pytest.fixture
-def probed(installed):
+def probed():
     """What the probe finds under an ``allocator``, in a process that was started with some variables.
 
     First when it has taken these away, then when it has set others.
@@ -64,9 +59,9 @@ def probed(installed):
 
     def run(allocator, started, later):
         if allocator != "glibc":
-            if allocator not in installed:
+            if allocator not in installed():
                 pytest.skip(f"{allocator} is not installed")
-            started = {**started, "LD_PRELOAD": installed[allocator]["path"]}
+            started = {**started, "LD_PRELOAD": installed()[allocator]["path"]}
         result = subprocess.run(
             [sys.executable, "-S", "-c", PROBE, json.dumps(later)],
             env={"PATH": os.environ["PATH"], "PYTHONPATH": CODE_PATH, **started},
