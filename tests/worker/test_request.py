@@ -36,7 +36,7 @@ from envkit.worker.request import (
     WorkerRequest,
     read,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import mutations
