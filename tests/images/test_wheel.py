@@ -41,6 +41,14 @@ import envkit
 in_effect: bool = envkit.check("glibc-retain")
 print(in_effect)
 """
+# Ten seconds of steps tell no more here.
+WATCHES = """
+import sys
+from envkit.cli import main
+from envkit.cli.commands import advise
+advise.WATCH_S = 1.0
+sys.exit(main())
+"""
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
     "bench glibc-retain", "matrix", "plan", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
@@ -184,14 +192,16 @@ def link(distribution: metadata.Distribution, packages: Path) -> None:
 
 @pytest.fixture
 def installed(environment: Path, tmp_path: Path) -> Iterator[Installed]:
-    """Run the ``envkit`` of the environment in a folder of its own, with no Python that has torch on the PATH."""
+    """Run a program of the environment in a folder of its own, with no Python that has torch on the PATH."""
     here = tmp_path / "here"
     here.mkdir()
 
-    def run(*arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, program: tuple[str, ...] = ("envkit",), timeout_s: float = 400
+    ) -> subprocess.CompletedProcess[str]:
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         variables |= {"XDG_CONFIG_HOME": str(tmp_path / "configuration"), "COLUMNS": "200", "PATH": "/usr/bin:/bin"}
-        command = [str(environment / "bin/envkit"), *arguments]
+        command = [str(environment / "bin" / program[0]), *program[1:], *arguments]
         return subprocess.run(
             command, check=False, cwd=here, env=variables, capture_output=True, text=True, timeout=timeout_s
         )
@@ -300,9 +310,11 @@ def test_a_command_runs_under_a_profile_with_the_torch_and_the_libraries_of_its_
     assert f"{sys.prefix}/lib/libiomp5.so" in done.stdout, done.stderr
 
 
-def test_a_training_is_watched_with_the_torch_of_its_python(installed):
+def test_a_training_is_watched_with_the_torch_of_its_python(installed, tmp_path):
+    script = tmp_path / "watches_for_a_second.py"
+    script.write_text(WATCHES)
     training = [sys.executable, str(PROJECT / "tests/scripts/plain_loop.py"), "--steps", "1000000"]
-    advised = installed("advise", "--watch-only", "--json", "--", *training)
+    advised = installed("advise", "--watch-only", "--json", "--", *training, program=("python", str(script)))
     assert advised.returncode == 0, advised.stderr
     assert json.loads(advised.stdout)["expected"]
 
