@@ -129,7 +129,7 @@ CASES = (
     Case(
         "address-space", "A grid engine limits address space (ulimit -v), and large stacks of threads do not fit",
         (
-            Launch("bench stacks.yaml --data synthetic --steps 5 --blocks 1", (LIMITED,), 1, under=LIMITS),
+            Launch("bench stacks.yaml --data synthetic --warmup-steps 1 --steps 5 --blocks 1", (LIMITED,), 1, under=LIMITS),
             Launch("exec stacks.yaml -- @PYTHON@ train.py", (LIMITED,), 1, under=LIMITS),
             Launch("doctor stacks.yaml", (LIMITED,), 1, under=LIMITS),
         ),
@@ -182,7 +182,7 @@ CASES = (
             Launch(f"bench llvm-omp {SHORT} {MS} -- @PYTHON@ second_openmp.py 1", SECOND, 1),
             Launch("advise --watch-only -- @PYTHON@ second_openmp.py 1", (
                 "libomp-0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
-            ), never=("Try intel-omp",), env={**ADVISED, "TRAIN_S": "15"}),
+            ), never=("Try intel-omp",), env={**ADVISED, "TRAIN_S": "4"}),
             Launch("exec glibc-retain -- @PYTHON@ second_openmp.py 2", (
                 "passed on KMP_DUPLICATE_LIB_OK, which the command may need", RETAINED,
             ), env={"KMP_DUPLICATE_LIB_OK": "TRUE"}),

@@ -24,6 +24,8 @@ from envkit.profiles.resolve import resolve
 from envkit.worker.libraries import LIBRARIES
 from envkit.worker.request import Train, WorkerRequest
 
+from tests.processes import BRIEF_ENVKIT
+
 TRAINING = Train("cnn", "synthetic", warmup_steps=1, steps=2)
 # Most runs end at the profile's first process. With this seed its sample comes before the baseline's too.
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
@@ -117,7 +119,7 @@ def try_out(fault: Fault, plainly: bool = True) -> Finding:
             options = (*fault.options, *planted.options, *in_image, "--engine", fault.engine)
             if fault.command == "bench":
                 options = (*SHORT, "--output", str(folder / "run"), *options)
-            argv = [*planted.under, sys.executable, "-m", "envkit", fault.command, str(path), *options]
+            argv = [*planted.under, sys.executable, "-c", BRIEF_ENVKIT, fault.command, str(path), *options]
             kit = _launch(argv, project, folder, planted.variables)
         if not _has_said(fault, kit) and (folder / "run").exists():  # where columns of tables break no sentence
             details = [sys.executable, "-m", "envkit", "report", str(folder / "run"), "--details"]

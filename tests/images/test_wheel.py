@@ -27,6 +27,7 @@ from envkit.profiles.messages import NotTuned
 from envkit.rendering import text
 
 from tests.conftest import PROJECT
+from tests.processes import BRIEF_ENVKIT
 
 Installed = Callable[..., "subprocess.CompletedProcess[str]"]
 CORE = {"jsonschema", "msgspec", "numpy", "pyyaml", "rich", "scipy"}
@@ -41,14 +42,7 @@ import envkit
 in_effect: bool = envkit.check("glibc-retain")
 print(in_effect)
 """
-# Ten seconds of steps tell no more here.
-WATCHES = """
-import sys
-from envkit.cli import main
-from envkit.cli.commands import advise
-advise.WATCH_S = 1.0
-sys.exit(main())
-"""
+BRIEFLY = ("python", "-c", BRIEF_ENVKIT)
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
     "bench glibc-retain", "matrix", "plan", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
@@ -310,18 +304,16 @@ def test_a_command_runs_under_a_profile_with_the_torch_and_the_libraries_of_its_
     assert f"{sys.prefix}/lib/libiomp5.so" in done.stdout, done.stderr
 
 
-def test_a_training_is_watched_with_the_torch_of_its_python(installed, tmp_path):
-    script = tmp_path / "watches_for_a_second.py"
-    script.write_text(WATCHES)
+def test_a_training_is_watched_with_the_torch_of_its_python(installed):
     training = [sys.executable, str(PROJECT / "tests/scripts/plain_loop.py"), "--steps", "1000000"]
-    advised = installed("advise", "--watch-only", "--json", "--", *training, program=("python", str(script)))
+    advised = installed("advise", "--watch-only", "--json", "--", *training, program=BRIEFLY)
     assert advised.returncode == 0, advised.stderr
     assert json.loads(advised.stdout)["expected"]
 
 
 def test_another_interpreter_is_measured_with_its_own_torch(installed):
     few = ("--blocks", "1", "--steps", "1", "--warmup-steps", "1", "--data", "synthetic")
-    done = installed("bench", "glibc-retain", "--python", sys.executable, *few)
+    done = installed("bench", "glibc-retain", "--python", sys.executable, *few, program=BRIEFLY)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " verified in every process" in done.stdout
 

@@ -96,7 +96,7 @@ def full_disk(folder: Path) -> Finding:
     place.run = mount / "run"
     script = f"""
         mount -t tmpfs -o size=32k none {mount} || exit 99
-        {_shell(place, place.bench("--steps", 200))} >/dev/null 2>{folder}/first
+        {_shell(place, place.bench("--steps", 200, "--blocks", 6))} >/dev/null 2>{folder}/first
         echo $? >{folder}/status
         cp {place.record} {folder}/before
         mount -o remount,size=4m {mount} || exit 99
@@ -172,9 +172,9 @@ def clock_goes_back(folder: Path) -> Finding:
 def two_runners(folder: Path) -> Finding:
     expect = Expectations()
     place = Place(folder, delay_s=3.0)
-    first = place.start(place.bench("--blocks", 12))  # which takes longer than the others need to be refused
+    first = place.start(place.bench("--blocks", 4))  # which takes longer than the others need to be refused
     try:
-        until(lambda: place.samples() or first.poll() is not None)
+        until(lambda: place.events() or first.poll() is not None)
         second, third = place.ask(*place.bench(), temporary="a"), place.ask(*place.resume(), temporary="b")
         elsewhere = place.ask(*place.bench("--output", folder / "other"))
         expect.that(first.poll() is None, "the first runner had ended")

@@ -69,9 +69,9 @@ class Place:
         return self.run / FILE_NAME
 
     def bench(self, *options: object) -> list[object]:
-        """The arguments that start a run: of six blocks, unless ``options`` say another length."""
+        """The arguments that start a run: of three blocks, unless ``options`` say another length."""
         fixed = ["--python", self.simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
-        length = [] if {"--blocks", "--budget"} & {*options} else ["--blocks", 6]
+        length = [] if {"--blocks", "--budget"} & {*options} else ["--blocks", 3]
         return ["bench", self.folder / "mine.yaml", *fixed, *length, "--output", self.run, *options]
 
     def resume(self) -> list[object]:
