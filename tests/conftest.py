@@ -58,7 +58,8 @@ COUNTER = itertools.count()
 # Tests that take the one cluster for themselves.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
 # Whose tests share what takes long to make, or look for what others of their file would start.
-FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
+FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/",
+         "tests/worker/evidence_hook/test_compiled_steps.py")  # fmt: skip
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
 # tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")

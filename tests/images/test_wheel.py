@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from email import message_from_bytes
 from importlib import metadata
 from pathlib import Path
@@ -43,6 +43,17 @@ in_effect: bool = envkit.check("glibc-retain")
 print(in_effect)
 """
 BRIEFLY = ("python", "-c", BRIEF_ENVKIT)
+# Runs several command lines in one process, which imports the kit once: the exit status and the output of each.
+EACH = """
+import contextlib, io, json, sys
+from envkit.cli import main
+answers = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        answers.append((main(words), out.getvalue(), err.getvalue()))
+print(json.dumps(answers))
+"""
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
     "bench glibc-retain", "matrix", "plan", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
@@ -209,10 +220,17 @@ def contents(wheel: Path) -> dict[str, int]:
         return {one.filename: one.CRC for one in file.infolist() if ".dist-info/" not in one.filename}
 
 
-def refusal(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a command that bad input ended."""
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
+def refusals(installed: Installed, commands: Iterable[str]) -> dict[str, str]:
+    """Return the one line with which bad input ended each of these command lines."""
+    typed = [*commands]
+    done = installed(json.dumps([line.split() for line in typed]), program=("python", "-c", EACH))
+    assert done.returncode == 0, done.stderr
+    return {line: _refusal(*answer) for line, answer in zip(typed, json.loads(done.stdout), strict=True)}
+
+
+def _refusal(status: int, stdout: str, stderr: str) -> str:
+    (line,) = stderr.splitlines()
+    assert (status, stdout) == (2, "")
     return line.removeprefix("envkit: ")
 
 
@@ -266,25 +284,28 @@ def test_the_core_works_without_the_extras_and_names_them(installed, environment
         "report . --png page.png": ("--png", "matplotlib"),
         "export --format parquet --output x": ("--format parquet", "pyarrow"),
     }
-    for command, (needed_by, package) in lacking.items():
-        assert refusal(installed(*command.split())) == text(MissingExtra(needed_by, package, EXTRAS[package]))
+    assert refusals(installed, lacking) == {
+        command: text(MissingExtra(needed_by, package, EXTRAS[package]))
+        for command, (needed_by, package) in lacking.items()
+    }
     assert [*(tmp_path / "here").iterdir()] == []
 
 
 def test_without_torch_one_line_says_what_is_needed_and_nothing_is_left(installed, environment, tmp_path):
     (tmp_path / "here/train.sh").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "here/train.sh").chmod(0o755)
-    for command in NEED_TORCH:
+    for command, line in refusals(installed, NEED_TORCH).items():
         untold = "./train.sh" if " -- " in command else None
-        expected = NoTorch(str(environment / "bin/python"), OLDEST_TORCH, "PATH", untold)
-        assert refusal(installed(*command.split())) == text(expected), command
+        assert line == text(NoTorch(str(environment / "bin/python"), OLDEST_TORCH, "PATH", untold)), command
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["train.sh"]
     assert not (tmp_path / "configuration").exists()
 
 
 def test_a_profile_of_this_machine_is_kept_in_the_users_configuration_folder(installed, tmp_path):
     folder = tmp_path / "configuration/envkit/profiles"
-    assert refusal(installed("show", "tuned")) == text(NotTuned(f"{folder}/{os.uname().nodename}-tuned.yaml"))
+    done = installed("show", "tuned")
+    refused = _refusal(done.returncode, done.stdout, done.stderr)
+    assert refused == text(NotTuned(f"{folder}/{os.uname().nodename}-tuned.yaml"))
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text("name: mine\ntitle: mine\nwhy: {reason: a test}\nextends: glibc-retain\n")
     shown = installed("show", "mine", "--python", sys.executable)
