@@ -14,7 +14,7 @@ import sys
 import tempfile
 import termios
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -232,8 +232,9 @@ def cache(own_surroundings: Path) -> Path:
     return own_surroundings / "cache/envkit/fashion-mnist"
 
 
-def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "envkit", *map(str, arguments)]
+def command_line(*arguments: object, program: Sequence[str] = ("-m", "envkit")) -> list[str]:
+    """Return what starts envkit; ``program`` says to Python what that is."""
+    return [sys.executable, *program, *map(str, arguments)]
 
 
 @pytest.fixture
@@ -280,11 +281,15 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("PYTHONPATH", CODE_PATH)
 
     def run(
-        *arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str
+        *arguments: object,
+        cwd: Path | None = None,
+        timeout_s: float = CLI_TIMEOUT_S,
+        program: Sequence[str] = ("-m", "envkit"),
+        **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         result = subprocess.run(
-            command_line(*arguments), cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
+            command_line(*arguments, program=program), cwd=cwd, env={**os.environ, **variables}, capture_output=True,
+            text=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
         return result
