@@ -15,8 +15,8 @@ from envkit.engines import owner
 PATIENCE_S = 240
 LISTENS = "0A"  # TCP_LISTEN in /proc/net/tcp
 Answer = TypeVar("Answer")
-# The program ``envkit`` for tests in which no time counts: without the reference kernel, which keeps all CPUs busy for a
-# second in each block, and with shorter looks at a machine or a training.
+# The program ``envkit`` for tests in which no time counts: without the reference kernel, which keeps all CPUs busy for
+# a second in each block, and with shorter looks at a machine or a training.
 BRIEF_ENVKIT = """
 import sys
 from envkit.cli import main
