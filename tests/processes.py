@@ -28,7 +28,7 @@ elif "doctor" in sys.argv[1:2]:
     doctor.LOAD_S = 0.5
 elif "advise" in sys.argv[1:2]:
     from envkit.cli.commands import advise
-    advise.WATCH_S = 1.0
+    advise.WATCH_S, advise.WATCH_LIMIT_S = 1.0, 240.0
 sys.exit(main())
 """
 

@@ -19,8 +19,9 @@ SCRIPTS = PROJECT / "tests/scripts"
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """A second of steps tells as much here as ten do."""
+    """Watch a second of steps, which tells as much here as ten do, however long a busy machine takes to that."""
     monkeypatch.setattr(advise, "WATCH_S", 1.0)
+    monkeypatch.setattr(advise, "WATCH_LIMIT_S", 240.0)
 
 
 def test_a_training_is_watched_and_stopped(cli, tmp_path):
