@@ -14,7 +14,7 @@ import sys
 import tempfile
 import termios
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -64,7 +64,8 @@ COUNTER = itertools.count()
 # Tests that take the one cluster for themselves.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
 # Whose tests share what takes long to make, or look for what others of their file would start.
-FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
+FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/",
+         "tests/worker/evidence_hook/test_compiled_steps.py")  # fmt: skip
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
 # tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
@@ -260,8 +261,9 @@ def cache(own_surroundings: Path) -> Path:
     return own_surroundings / "cache/envkit/fashion-mnist"
 
 
-def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "envkit", *map(str, arguments)]
+def command_line(*arguments: object, program: Sequence[str] = ("-m", "envkit")) -> list[str]:
+    """Return what starts envkit; ``program`` says to Python what that is."""
+    return [sys.executable, *program, *map(str, arguments)]
 
 
 @pytest.fixture
@@ -308,11 +310,15 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("PYTHONPATH", CODE_PATH)
 
     def run(
-        *arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str
+        *arguments: object,
+        cwd: Path | None = None,
+        timeout_s: float = CLI_TIMEOUT_S,
+        program: Sequence[str] = ("-m", "envkit"),
+        **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         result = subprocess.run(
-            command_line(*arguments), cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
+            command_line(*arguments, program=program), cwd=cwd, env={**os.environ, **variables}, capture_output=True,
+            text=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
         return result
