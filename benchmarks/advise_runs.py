@@ -91,6 +91,12 @@ class Replayed:
     def runs(self) -> int:
         return len(self.outcomes)
 
+    @property
+    def watching_s(self) -> float:
+        """The seconds that the watching takes before the race."""
+        timing = self.training.timing
+        return timing.watching_s if timing else 0.0
+
 
 def is_sampled(judgement: Judged) -> bool:
     """Return whether the samples of a training were kept, with those of a profile that may race."""
@@ -124,7 +130,7 @@ def planned(timing: Timing, number: int) -> Plan:
     """Return the plan of a race of so many candidates, as ``envkit advise`` makes it without ``--budget``."""
     steps = race.sample_steps(timing.step_s, timing.start_s, timing.watched_steps)
     sample_s = timing.start_s + steps * timing.step_s
-    return racing.planned(number, sample_s, timing.start_s + timing.watched_s, None)
+    return racing.planned(number, sample_s, timing.watching_s, None)
 
 
 def advised(names: Sequence[str], plan: Plan, block: Block) -> Outcome:

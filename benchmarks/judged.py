@@ -31,6 +31,11 @@ class Timing:
     watched_steps: int
     watched_s: float  # of these steps
 
+    @property
+    def watching_s(self) -> float:
+        """The seconds of the watching, with the start of the process."""
+        return self.start_s + self.watched_s
+
 
 @dataclass(frozen=True)
 class Training:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RESAMPLES = 4000
 CONFIDENCE = 0.95
 # Fewer values have no bound.
-FEWEST = 3
+FEWEST = 5
 
 
 def draws_of_blocks(
