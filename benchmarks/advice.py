@@ -53,6 +53,8 @@ DATA = page.PAGES / "advice.jsonl"
 ENDLESS = 1_000_000
 # The advisor to beat watches nothing.
 CONSTANT = "nothing: always the same profile"
+# The features that may tell a training with many small blocks, and fits that have none of them.
+SMALL, WITHOUT_SMALL = ("small", "outside"), "by its steps, without `small` and `outside`"
 # Simulated runs of `envkit advise` on each training.
 RUNS = 400
 # What watching costs is measured with these, in so many pairs of processes, each of so many steps.
@@ -72,21 +74,41 @@ def main() -> int:
     parser.add_argument("--measure", action="store_true", help="measure what watching costs, and the example")
     parser.add_argument("--runs", metavar="N", type=count, default=RUNS,
                         help=f"simulated runs on each training (default: {RUNS})")  # fmt: skip
+    parser.add_argument("--example", metavar="FILE", type=Path,
+                        help="show this output of `envkit advise`: its first line is the command behind '$ '")  # fmt: skip
     arguments = parser.parse_args()
+    if arguments.example is not None:
+        _add_example(arguments.results, arguments.example, _digest(arguments.fit))
     charts = gallery_atlas.charts(gallery_atlas.read_sessions(arguments.atlas))
     trainings = trainings_of(charts)
     if len({training.name for training in trainings}) < FEWEST:
         raise ScriptError(f"{arguments.atlas}: has {len(trainings)} trainings of the gallery that were watched, and it "
                           f"takes {FEWEST} or more; make them with: make gallery")  # fmt: skip
-    atomic.write(arguments.fit, fit := (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
+    atomic.write(arguments.fit, (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
+    fit = _digest(arguments.fit)
     if arguments.measure:
-        _measure(arguments.results, hashlib.sha256(fit).hexdigest())
+        _measure(arguments.results, fit)
     lines = [json.loads(line) for line in complete_lines(arguments.results)]
     by_known = {label: judged(trainings, choices) for label, choices in KNOWN.items()}
     replays = _replays(next(iter(by_known.values())), arguments.runs)
+    by_known[WITHOUT_SMALL] = judged(trainings, [names for names in fitting.WATCHED if not {*names} & {*SMALL}])
     by_known[CONSTANT] = judged(trainings, [()])  # a fit to no feature is the mean of the others
-    page.write(arguments.page, _page(lines, trainings, charts, by_known, replays))
+    page.write(arguments.page, _page(lines, fit, trainings, charts, by_known, replays))
     return 0
+
+
+def _digest(fit: Path) -> str:
+    """Return the digest of fits; "none" without the file."""
+    return hashlib.sha256(fit.read_bytes()).hexdigest() if fit.exists() else "none"
+
+
+def _add_example(data: Path, printed: Path, fit: str) -> None:
+    """Add the output of a run, which was made by the fits with this digest. Raise ScriptError without its command."""
+    first, _, output = printed.read_text().partition("\n")
+    words = shlex.split(first.removeprefix("$ ")) if first.startswith("$ envkit advise ") else []
+    if not words or not output.strip():
+        raise ScriptError(f"{printed}: its first line is not '$ envkit advise …' with output below it")
+    _append(data, {"kind": "example", "fit": fit, "command": words[1:], "printed": output.strip("\n") + "\n"})
 
 
 def _replays(judgements: Sequence[Judged], runs: int) -> list[Replayed]:
@@ -165,6 +187,7 @@ def _fitted(trainings: Sequence[Training], charts: Sequence[Chart]) -> Line:
 
 def _page(
     lines: Sequence[Line],
+    fit: str,
     trainings: Sequence[Training],
     charts: Sequence[Chart],
     by_known: Mapping[str, Sequence[Judged]],
@@ -179,7 +202,7 @@ def _page(
                      "python -m benchmarks.advice"),
         "## Use",
         USE,
-        *_example_shown(lines),
+        *_example_shown(lines, fit),
         "## Is it right?",
         RIGHT,
         _machines_text(trainings),
@@ -198,21 +221,24 @@ def _page(
         page.table(("training", *_features(trainings)), [_seen(each, trainings) for each in trainings], 1),
         "## Many small blocks",
         SMALL_TEXT,
+        _small_in_fits(trainings),
         *_watching(lines),
         "## How it is fitted",
         FITTED_TEXT,
     ]  # fmt: skip
 
 
-def _example_shown(lines: Sequence[Line]) -> list[str]:
-    """Return the latest output for the example."""
+def _example_shown(lines: Sequence[Line], fit: str) -> list[str]:
+    """Return the latest output for the example. ``fit`` is the digest of the fits on the page."""
     example = next((line for line in reversed(lines) if line["kind"] == "example"), None)
     if example is None:
         return []
     typed = shlex.join(["envkit", *example["command"]])
+    day = time.strftime("%Y-%m-%d", time.gmtime(example["time"]))
     return [
-        f"A training that is not in the gallery, with nothing left out:\n\n```sh\n{typed}\n```",
+        f"A training that is not in the gallery, on {day}, with nothing left out:\n\n```sh\n{typed}\n```",
         f"```text\n{example['printed'].rstrip()}\n```",
+        "" if example["fit"] == fit else EARLIER_FIT,
     ]
 
 
@@ -321,6 +347,19 @@ def _features(trainings: Sequence[Training]) -> list[str]:
 def _seen(training: Training, trainings: Sequence[Training]) -> list[str]:
     values = [training.features[name] for name in _features(trainings)]
     return [training.name, *("-" if value is None else f"{value:.3g}" for value in values)]
+
+
+def _small_in_fits(trainings: Sequence[Training]) -> str:
+    """Return how many trainings were watched for small blocks, and which fits use what was seen."""
+    watched = sum(training.features.get(SMALL[0]) is not None for training in trainings)
+    if not watched:
+        return SMALL_UNSEEN
+    names = {name: fits_of(trainings, name, fitting.WATCHED)[0].names for name in profiles_of(trainings)}
+    use = [f"{name} ({', '.join(used)})" for name, of_fit in names.items() if (used := [*{*SMALL} & {*of_fit}])]
+    return (
+        f"{watched} of {len(trainings)} trainings were watched for them. Of {len(names)} fits, {len(use)} use them"
+        f"{': ' + ', '.join(use) if use else ''}. The table by what is known of a training has the errors without them."
+    )
 
 
 def _watching(lines: Sequence[Line]) -> list[str]:
@@ -460,9 +499,11 @@ operators. Four symptoms could tell such a training from others:
 - Allocations a second by size class, from jemalloc's `stats_print` or mimalloc's `MIMALLOC_SHOW_STATS` in an extra
   process: not tried. Both print when a process ends by itself, and a watched training is stopped.
 
-`small` and `outside` are offered to each fit. The gallery's trainings have not been watched for them yet, so no fit has
-them, and no error with a training left out is known. Until then `advise` names the cause if `small` is 50% or more.
-The limit comes from the one measured training. It then tries a mimalloc profile, and tells no gain."""
+`small` and `outside` are offered to each fit. `advise` names the cause if `small` is 50% or more. The limit comes from
+one measured training. It then also tries a mimalloc profile that has no number here."""
+SMALL_UNSEEN = """The gallery's trainings have not been watched for them yet, so no fit has them, and no error with a
+training left out is known."""
+EARLIER_FIT = """Its expected gains are of an earlier fit than those below."""
 SLOWED_TEXT = """{pairs} pairs of processes for each of these, in turns: one alone, one with its optimizer's steps
 watched; the mean of {steps} steps after {warmup}. Below 1, watching slows a training. The profiler, which does slow
 it, comes after what is timed."""
