@@ -84,29 +84,28 @@ def judge(label: str, trainings: Sequence[Replayed], choose: Choose) -> Policy:
     """Judge a way to choose by all simulated runs."""
     gains, regrets, near, slower = [], [], [], []
     for replayed in trainings:
-        chosen, best = choose(replayed), _best(replayed)
-        gained = numpy.array([_gain(replayed, name, run) for run, name in enumerate(chosen)])
+        usable = _usable(replayed)
+        gained = numpy.array([
+            usable[name][run] if name in usable else 0.0 for run, name in enumerate(choose(replayed))
+        ])  # fmt: skip
+        lost = _best(replayed) - gained
         gains.append(float(gained.mean()))
-        regrets.append(float((best - gained).mean()))
-        near.append(float((best - gained <= math.log1p(NEAR)).mean()))
+        regrets.append(float(lost.mean()))
+        near.append(float((lost <= math.log1p(NEAR)).mean()))
         slower.append(float((gained < 0).mean()))
     return Policy(label, gains, regrets, near, slower)
 
 
-def _gain(replayed: Replayed, name: str | None, run: int) -> float:
-    """Return the true log gain of a choice in a run; 0 if its losses differ."""
-    return float(replayed.truths[name][run]) if name in _usable(replayed) and name is not None else 0.0
-
-
-def _usable(replayed: Replayed) -> list[str]:
-    """Return the profiles that were measured in all blocks of a training, and whose losses agree."""
-    return [name for name in replayed.truths if name in replayed.training.usable]
+def _usable(replayed: Replayed) -> dict[str | None, NDArray[float64]]:
+    """Return the true log gains in each run of the profiles whose losses agree, by name."""
+    agreeing = replayed.training.usable
+    return {name: gains for name, gains in replayed.truths.items() if name in agreeing}
 
 
 def _best(replayed: Replayed) -> NDArray[float64]:
     """Return the log gain of the best profile in each run; 0 if none is faster than the baseline."""
-    gains = [replayed.truths[name] for name in _usable(replayed)]
-    return numpy.maximum(0.0, numpy.max(gains, axis=0)) if gains else numpy.zeros(replayed.runs)
+    best: NDArray[float64] = numpy.max([numpy.zeros(replayed.runs), *_usable(replayed).values()], axis=0)
+    return best
 
 
 # --- ways to choose ---
@@ -125,10 +124,10 @@ def of_model(replayed: Replayed) -> Sequence[str | None]:
 
 def best_of_first(replayed: Replayed) -> Sequence[str | None]:
     """Choose the best of the model's first RACED profiles, as a race without errors does."""
-    first = [each.profile for each in replayed.judgement.expected[:RACED]]
-    first = [name for name in first if name in _usable(replayed)]
-    fastest = [max(first, key=lambda name: replayed.truths[name][run], default=None) for run in range(replayed.runs)]
-    return [name if _gain(replayed, name, run) > 0 else None for run, name in enumerate(fastest)]
+    usable, expected = _usable(replayed), replayed.judgement.expected[:RACED]
+    names = [None, *(each.profile for each in expected if each.profile in usable)]
+    gains = [numpy.zeros(replayed.runs), *(usable[name] for name in names if name is not None)]
+    return [names[place] for place in numpy.argmax(gains, axis=0)]
 
 
 def always(name: str) -> Choose:
@@ -181,7 +180,7 @@ def false_claims(trainings: Sequence[Replayed]) -> Mean:
 def losses_differ(trainings: Sequence[Replayed]) -> float:
     """Return the share of runs that end with a profile whose losses differ."""
     return fmean(
-        fmean(outcome.kept is not None and outcome.kept not in _usable(each) for outcome in each.outcomes)
+        fmean(outcome.kept is not None and outcome.kept not in each.training.usable for outcome in each.outcomes)
         for each in trainings
     )
 
@@ -277,7 +276,7 @@ def _beside(advise: Policy, constant: Policy) -> str:
     behind = mean_of([of_constant - of_advise for of_advise, of_constant in pairs])
     ratio = math.exp(-behind.value)
     least = "" if behind.bound is None else f" (at least {math.exp(-behind.bound):.3f} at 95%)"
-    unsure = ", within the noise" if ratio > 1 and (behind.bound is None or behind.bound >= 0) else ""
+    unsure = ", but not surely" if ratio > 1 and (behind.bound is None or behind.bound >= 0) else ""
     return (
         f"its mean gain is {advise.mean_gain:.3f}, that of {constant.label} {constant.mean_gain:.3f}: the ratio is "
         f"{ratio:.3f}{least} (the aim: above 1): {met(ratio > 1)}{unsure}"
