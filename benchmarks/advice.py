@@ -461,7 +461,8 @@ kit's own code chooses what races, plans, drops profiles, ends the race, confirm
 seconds of samples are drawn from the blocks that were recorded of the training
 ([how](../benchmarks/advise_runs.py)). Each run has its own truth, drawn from the same blocks, which the race does not
 see. So the error of the recorded gains is part of all figures. Drawn truths differ more than true ones: equal profiles
-make the regret too large, by up to 2 points.
+make the regret too large, by up to 2 points. The lower figure is rather too small: a random half of the blocks feeds
+the race and names the best, and the other half tells what both gain.
 
 The regret is how much faster the best profile is than the one that a run ends with: the geometric mean over runs and
 trainings. A run whose winner is not called faster ends with the baseline. A profile whose losses differ is never the

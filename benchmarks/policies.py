@@ -238,12 +238,13 @@ def aims(trainings: Sequence[Replayed]) -> list[str]:
     """Return the aims of what ``envkit advise`` ends with on one machine, each with its figures."""
     made = policies(trainings)
     advise, constant, claims = made[0], best_constant(made), false_claims(trainings)
-    slow = advise.regret
+    slow, least = advise.regret, fmean(fmean(each.halves) for each in trainings)
     runs = sum(each.runs for each in trainings)
     lines = [
         f"the best profile is {slow.value:.1%} faster than what `envkit advise` ends with in the geometric mean, at "
         f"most {bound_shown(slow)} at 95% (the aim: {REGRET:.0%}, at most {REGRET_BOUND:.0%}): "
-        f"{met(slow.value <= REGRET and slow.bound is not None and slow.bound <= REGRET_BOUND)}"
+        f"{met(slow.value <= REGRET and slow.bound is not None and slow.bound <= REGRET_BOUND)}; "
+        f"the lower figure is {math.expm1(least):.1%}"
     ]
     if constant is not None:
         lines.append(_beside(advise, constant))

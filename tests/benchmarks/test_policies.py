@@ -115,8 +115,10 @@ def test_a_race_without_errors_among_the_first_takes_the_best_of_them_or_the_bas
 def test_profiles_that_are_equally_fast_have_a_regret_of_their_noise_alone():
     """The truth of a run is not what its race has seen, so that the regret is not 0."""
     equal = training(dict.fromkeys(GAINS, 1.3), noise=0.05)
-    advise = judge("", [replayed(judgement(equal), RUNS)], of_advise)
+    runs = replayed(judgement(equal), RUNS)
+    advise = judge("", [runs], of_advise)
     assert 0 < advise.regret.value < 0.04
+    assert abs(sum(runs.halves) / RUNS) < advise.regret.value, "by halves none is lucky"
 
 
 def test_a_profile_whose_losses_differ_is_no_best_and_is_of_no_use():
