@@ -261,18 +261,20 @@ def _aims(full: Sequence[Judged], replays: Sequence[Replayed]) -> list[str]:
         f"{sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: 60% to 80%): "
         f"{met(0.6 <= inside <= 0.8)}",
     ]
-    by_machine = _by_machine(replays)
-    of_runs = [
-        part for machine, each in by_machine.items() for part in (f"On {machine}:", _list(policies.aims(each)))
-    ]
+    of_runs = [part for group, each in _groups(replays).items() for part in (f"On {group}:", _list(policies.aims(each)))]
     return [*(of_runs or [NOT_SIMULATED]), "The model alone, without a race:", _list(of_model)]
 
 
-def _by_machine(replays: Sequence[Replayed]) -> dict[str, list[Replayed]]:
-    by_machine: dict[str, list[Replayed]] = {}
-    for replayed in replays:
-        by_machine.setdefault(replayed.training.machine, []).append(replayed)
-    return by_machine
+def _groups(replays: Sequence[Replayed]) -> dict[str, list[Replayed]]:
+    """Return the trainings of each machine, and of these those whose samples were kept, if some were not."""
+    groups: dict[str, list[Replayed]] = {}
+    for machine in dict.fromkeys(replayed.training.machine for replayed in replays):
+        here = [replayed for replayed in replays if replayed.training.machine == machine]
+        sampled = [replayed for replayed in here if not replayed.training.is_published]
+        groups[f"{machine}, {len(here)} trainings"] = here
+        if 0 < len(sampled) < len(here):
+            groups[f"{machine}, the {len(sampled)} whose samples were kept"] = sampled
+    return groups
 
 
 def _list(sentences: Sequence[str]) -> str:
@@ -280,16 +282,14 @@ def _list(sentences: Sequence[str]) -> str:
 
 
 def _outcomes(replays: Sequence[Replayed]) -> list[str]:
-    """Return what simulated runs of ``envkit advise`` end with, machine by machine."""
+    """Return what simulated runs of ``envkit advise`` end with, for each group of trainings."""
     if not replays:
         return []
-    of_machines = [
-        part
-        for machine, each in _by_machine(replays).items()
-        for part in (f"### {machine}, {len(each)} trainings", *policies.parts(each))
+    of_groups = [
+        part for group, each in _groups(replays).items() for part in (f"### {group}", *policies.parts(each))
     ]
-    text = OUTCOMES_TEXT.format(runs=replays[0].runs, raced=policies.RACED)
-    return ["## What does it end with?", text, *of_machines]
+    text = OUTCOMES_TEXT.format(runs=replays[0].runs, raced=policies.RACED, start=gallery_runs.START_S)
+    return ["## What does it end with?", text, *of_groups]
 
 
 def _for_all(trainings: Sequence[Training]) -> list[str]:
@@ -297,9 +297,9 @@ def _for_all(trainings: Sequence[Training]) -> list[str]:
     sections = []
     for machine in machines_of(trainings):
         here = [each for each in trainings if each.machine == machine]
-        here = [each for each in here if each.timing is not None] or here
+        here = [each for each in here if not each.is_published] or here
         rows = [policies.profile_row(here, name) for name in policies.for_all(here)]
-        title = f"### {machine}, {len(here)} trainings"
+        title = f"### {machine}, {len(here)} trainings" + (", published" if here[0].is_published else "")
         sections += [title, _list([policies.aim_of_one_profile(here)]), page.table(policies.PROFILES, rows, 1)]
     return ["## One profile for all", FOR_ALL_TEXT, *sections]
 
@@ -455,7 +455,7 @@ ONE_MACHINE = """All figures are of one machine, {machine}. So trainings are lef
 do not tell how good the advice is on another kind of machine."""
 SEVERAL_MACHINES = """Figures are of {number} machines: {machines}. A training is judged by other trainings on other
 machines: neither it nor its machine took part."""
-NOT_SIMULATED = """No training's samples were kept, so that no run of `envkit advise` can be simulated."""
+NOT_SIMULATED = """No training was measured in blocks, so that no run of `envkit advise` can be simulated."""
 OUTCOMES_TEXT = """{runs} runs of `envkit advise` are simulated on each training, by fits that it taught nothing. The
 kit's own code chooses what races, plans, drops profiles, ends the race, confirms the winner and gives the verdict. The
 seconds of samples are drawn from the blocks that were recorded of the training
@@ -469,6 +469,9 @@ trainings. A run whose winner is not called faster ends with the baseline. A pro
 best. A run that ends with one gains nothing, as it can't be used. `envkit advise` compares no losses: compare them
 before you use a `-mkl` profile. The bounds are the upper ends of one-sided 95% intervals over trainings
 (bootstrap-t). They hold for trainings like these.
+
+The samples of trainings that are marked *published* were not kept. Their blocks are made up, as wide as the published
+intervals, and a process is taken to start in {start:.0f} s. Their profiles preloaded older libraries.
 
 A race samples for a shorter time than the gallery did, so that its samples may be noisier than these. Allocators that
 the gallery has not measured do not race here. *The best of the model's first {raced}* takes the truly best of them, as a

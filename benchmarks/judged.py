@@ -12,10 +12,14 @@ from envkit.advice.expected import Expected, features
 from envkit.advice.symptoms import FEATURES
 from envkit.profiles import profile
 from envkit.profiles.environment import overrides_vendor
+from envkit.stats import normal
+from envkit.stats.interval import ERROR_RATE
 
 from benchmarks import fitting
 from benchmarks.fitting import Features
-from benchmarks.gallery_atlas import Chart, Gain, Measured
+from benchmarks.gallery_atlas import Chart, Gain, Measured, Published
+from benchmarks.gallery_runs import START_S, WATCH_S
+from benchmarks.regret import generator
 
 NEAR = 0.03
 # With fewer trainings there is nothing to learn, and less to judge.
@@ -48,7 +52,8 @@ class Training:
     # The log gains of each block by profile, where samples were kept: all lists are as long.
     blocks: Mapping[str, Sequence[float]] = field(default_factory=dict)
     baseline_s: Sequence[float] = ()  # the baseline's seconds per step in these blocks
-    timing: Timing | None = None  # None if samples were not kept
+    timing: Timing | None = None  # None if unknown
+    is_published: bool = False  # samples were not kept: the blocks are made up from the intervals
 
     @property
     def usable(self) -> dict[str, float]:
@@ -123,12 +128,35 @@ def _training(chart: Chart, measured: Measured) -> Training:
     elif published is not None:
         seen = {each.name: published.features.get(each.name) for each in FEATURES}
     known = {**seen, **machine.features(chart.machine, chart.fault_s)} if seen else {}
+    title = chart.machine.title
+    if published is not None:
+        blocks = _blocks_like(published, measured.training)
+        baseline_s = [math.exp(-value / math.sqrt(2)) for value in next(iter(blocks.values()), [])]
+        timing = Timing(START_S, published.step_s, int(WATCH_S / published.step_s), WATCH_S)
+        return Training(measured.training, known, measured.gains, title, blocks, baseline_s, timing, is_published=True)
     blocks = {name: [ratio for each in measured.sessions for ratio in each.ratios(name)] for name in measured.gains}
     complete = {name: ratios for name, ratios in blocks.items() if ratios and len(ratios) == measured.blocks}
     baseline_s = [block[0] for each in measured.sessions for block in each.blocks]
-    timing = _timing(measured)
-    title = chart.machine.title
-    return Training(measured.training, known, measured.gains, title, complete, baseline_s, timing)
+    return Training(measured.training, known, measured.gains, title, complete, baseline_s, _timing(measured))
+
+
+def _blocks_like(published: Published, seed: str) -> dict[str, list[float]]:
+    """Return log gains of blocks that have about the published ratios and intervals, by profile; none of one block.
+
+    Their noise is normal. That of two profiles is independent, which makes their difference rather too noisy.
+    """
+    number, random = published.blocks, generator(seed)
+    if number < 2:
+        return {}
+    scores = [normal.quantile((place + 0.5) / number) for place in range(number)]
+    scale = math.sqrt(number / sum(score**2 for score in scores))
+    width = 2 * -normal.quantile(ERROR_RATE / len(published.speedups) / 2)
+    blocks = {}
+    for name, (ratio, low, high) in published.speedups.items():
+        deviation = math.log(high / low) / width * math.sqrt(number)
+        drawn = random.permutation(scores)
+        blocks[name] = [math.log(ratio) + deviation * scale * float(score) for score in drawn]
+    return blocks
 
 
 def _timing(measured: Measured) -> Timing | None:

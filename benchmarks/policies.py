@@ -218,8 +218,9 @@ def training_row(replayed: Replayed) -> list[str]:
     best = math.exp(float(_best(replayed).mean()))
     blocks = statistics.median(outcome.blocks for outcome in replayed.outcomes)
     claims = fmean(outcome.is_faster for outcome in replayed.without_gain)
+    name = replayed.training.name + (", published" if replayed.training.is_published else "")
     return [
-        replayed.training.name, f"{len(replayed.racers)} for {replayed.plan.total_s:.0f} s", f"{blocks:.0f}",
+        name, f"{len(replayed.racers)} for {replayed.plan.total_s:.0f} s", f"{blocks:.0f}",
         f"{most}: {kept.count(most) / len(kept):.0%}", f"{policy.mean_gain:.2f}", f"{best:.2f}",
         f"{math.expm1(policy.regrets[0]):.1%}", f"{claims:.1%}",
     ]  # fmt: skip

@@ -11,12 +11,12 @@ from envkit.advice.expected import Expected
 from envkit.advice.machine import Machine
 from envkit.advice.symptoms import Symptoms
 from envkit.bench.study import REFERENCE_PROFILE
-from envkit.stats.interval import ERROR_RATE, Speedup
+from envkit.stats.interval import ERROR_RATE, Speedup, speedup
 
 from benchmarks import advice, policies, regret
 from benchmarks.advise_runs import advised, is_sampled, planned, replayed
-from benchmarks.gallery_atlas import Agreement, Gain, Session, Watched
-from benchmarks.judged import Judged, Timing, Training
+from benchmarks.gallery_atlas import Agreement, Gain, Published, Session, Watched, charts
+from benchmarks.judged import Judged, Timing, Training, trainings_of
 from benchmarks.policies import always, best_of_first, judge, of_advise, of_model
 
 GAINS = {
@@ -177,6 +177,19 @@ def test_drawn_truths_are_about_the_gains_of_the_blocks():
         assert float(truths[name].std()) == pytest.approx(0.03 / math.sqrt(BLOCKS), rel=0.5)
 
 
+def test_published_intervals_become_blocks_that_have_about_these_intervals():
+    ends = {"glibc-retain": [1.3, 1.2, 1.4], "intel-omp": [0.9, 0.85, 0.96]}
+    published = Published(10, 0, 0.5, ends, {"kernel": 0.1})
+    (made,) = trainings_of(charts([Session("lstm", 1.0, "unknown", ZEN, "Linux", published=published)]))
+    assert made.is_published
+    assert len(made.baseline_s) == 10
+    for name, (ratio, low, high) in ends.items():
+        interval = speedup(made.blocks[name], ERROR_RATE / len(ends), 0.02)
+        assert interval is not None
+        assert interval.ratio == pytest.approx(ratio, rel=0.01)
+        assert math.log(interval.high / interval.low) == pytest.approx(math.log(high / low), rel=0.35)
+
+
 @pytest.fixture
 def atlas(tmp_path):
     """The sessions of seven trainings, whose gains follow from the kernel's share."""
@@ -204,10 +217,10 @@ def test_the_page_tells_what_advise_ends_with_on_each_machine(benchmark_script, 
     result = benchmark_script(advice, *files, "--runs", "10")
     assert (result.returncode, result.stderr) == (0, "")
     text = written.read_text()
-    assert f"On {ZEN.title}:\n\n- the best profile is " in text
+    assert f"On {ZEN.title}, 7 trainings:\n\n- the best profile is " in text
     assert f"### {ZEN.title}, 7 trainings" in text
     for label in ("`envkit advise`: what it ends with", "always jemalloc-retain-mkl", "the baseline"):
         assert f"\n| {label} | " in text
     assert "where no profile gains anything, " in text
     assert "of 70 runs claim a gain" in text
-    assert "so that no run of `envkit advise` can be simulated" not in text
+    assert advice.NOT_SIMULATED not in text
