@@ -93,9 +93,15 @@ class Judged:
         return self.gained * (1 + NEAR) >= self.training.best
 
     @property
-    def false_hope(self) -> bool:
-        """Return whether a profile is advised that is not surely faster, or whose losses differ."""
-        return self.advised is not None and not self.training.gains[self.advised.profile].is_faster
+    def false_hope(self) -> bool | None:
+        """Return whether a profile is advised that is not surely faster, or whose losses differ.
+
+        None if it has too few blocks for an interval.
+        """
+        if self.advised is None:
+            return False
+        gain = self.training.gains[self.advised.profile]
+        return None if gain.speedup is None and not gain.losses_differ else not gain.is_faster
 
     @property
     def within(self) -> list[bool]:
