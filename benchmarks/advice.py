@@ -56,7 +56,7 @@ CONSTANT = "nothing: always the same profile"
 # The features that may tell a training with many small blocks, and fits that have none of them.
 SMALL, WITHOUT_SMALL = ("small", "outside"), "by its steps, without `small` and `outside`"
 # Simulated runs of `envkit advise` on each training.
-RUNS = 400
+RUNS = 100
 # What watching costs is measured with these, in so many pairs of processes, each of so many steps.
 SLOWED, PAIRS, STEPS, WARMUP, WATCHED_S = ("lstm", "tabular"), 8, 12, 3, 4.0
 STEP = re.compile(r"^step \d+: ([0-9.]+) s", re.MULTILINE)
@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--runs", metavar="N", type=count, default=RUNS,
                         help=f"simulated runs on each training (default: {RUNS})")  # fmt: skip
     parser.add_argument("--example", metavar="FILE", type=Path,
-                        help="show this output of `envkit advise`: its first line is the command behind '$ '")  # fmt: skip
+                        help="show this output of `envkit advise`, whose first line is its command after '$ '")  # fmt: skip
     arguments = parser.parse_args()
     if arguments.example is not None:
         _add_example(arguments.results, arguments.example, _digest(arguments.fit))
@@ -236,7 +236,7 @@ def _example_shown(lines: Sequence[Line], fit: str) -> list[str]:
     typed = shlex.join(["envkit", *example["command"]])
     day = time.strftime("%Y-%m-%d", time.gmtime(example["time"]))
     return [
-        f"A training that is not in the gallery, on {day}, with nothing left out:\n\n```sh\n{typed}\n```",
+        f"The output of a run on {day}, with nothing left out:\n\n```sh\n{typed}\n```",
         f"```text\n{example['printed'].rstrip()}\n```",
         "" if example["fit"] == fit else EARLIER_FIT,
     ]
@@ -257,12 +257,14 @@ def _aims(full: Sequence[Judged], replays: Sequence[Replayed]) -> list[str]:
     of_model = [
         f"the profile that the model advises first is within 3% of the best that was measured for {near} of "
         f"{len(full)} trainings (the aim: 10 of 12): {met(near * 12 >= 10 * len(full))}",
-        f"for {sum(hopes)} of the {len(hopes)} with enough blocks for intervals it advises something that is not surely "
-        f"faster (the aim: at most 1 of 20): {met(20 * sum(hopes) <= len(hopes))}",
+        f"for {sum(hopes)} of the {len(hopes)} with enough blocks for intervals it advises something that is not "
+        f"surely faster (the aim: at most 1 of 20): {met(20 * sum(hopes) <= len(hopes))}",
         f"{sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: 60% to 80%): "
         f"{met(0.6 <= inside <= 0.8)}",
     ]
-    of_runs = [part for group, each in _groups(replays).items() for part in (f"On {group}:", _list(policies.aims(each)))]
+    of_runs = [
+        part for group, each in _groups(replays).items() for part in (f"On {group}:", _list(policies.aims(each)))
+    ]
     return [*(of_runs or [NOT_SIMULATED]), "The model alone, without a race:", _list(of_model)]
 
 
@@ -286,9 +288,7 @@ def _outcomes(replays: Sequence[Replayed]) -> list[str]:
     """Return what simulated runs of ``envkit advise`` end with, for each group of trainings."""
     if not replays:
         return []
-    of_groups = [
-        part for group, each in _groups(replays).items() for part in (f"### {group}", *policies.parts(each))
-    ]
+    of_groups = [part for group, each in _groups(replays).items() for part in (f"### {group}", *policies.parts(each))]
     text = OUTCOMES_TEXT.format(runs=replays[0].runs, raced=policies.RACED, start=gallery_runs.START_S)
     return ["## What does it end with?", text, *of_groups]
 
@@ -358,8 +358,8 @@ def _small_in_fits(trainings: Sequence[Training]) -> str:
     names = {name: fits_of(trainings, name, fitting.WATCHED)[0].names for name in profiles_of(trainings)}
     use = [f"{name} ({', '.join(used)})" for name, of_fit in names.items() if (used := [*{*SMALL} & {*of_fit}])]
     return (
-        f"{watched} of {len(trainings)} trainings were watched for them. Of {len(names)} fits, {len(use)} use them"
-        f"{': ' + ', '.join(use) if use else ''}. The table by what is known of a training has the errors without them."
+        f"{watched} of {len(trainings)} trainings were watched for them. They are used by {len(use)} of {len(names)} "
+        f"fits{': ' + ', '.join(use) if use else ''}. The table by what is known of a training has the errors without them."
     )
 
 
@@ -462,8 +462,8 @@ kit's own code chooses what races, plans, drops profiles, ends the race, confirm
 seconds of samples are drawn from the blocks that were recorded of the training
 ([how](../benchmarks/advise_runs.py)). Each run has its own truth, drawn from the same blocks, which the race does not
 see. So the error of the recorded gains is part of all figures. Drawn truths differ more than true ones: equal profiles
-make the regret too large, by up to 2 points. The lower figure is rather too small: a random half of the blocks feeds
-the race and names the best, and the other half tells what both gain.
+make the regret too large, by up to 2 points. The lower figure is rather too small. A random half of the blocks then
+feeds the race and names the best, and the other half tells what both gain.
 
 The regret is how much faster the best profile is than the one that a run ends with: the geometric mean over runs and
 trainings. A run whose winner is not called faster ends with the baseline. A profile whose losses differ is never the
@@ -475,11 +475,14 @@ The samples of trainings that are marked *published* were not kept. Their blocks
 intervals, and a process is taken to start in {start:.0f} s. Their profiles preloaded older libraries.
 
 A race samples for a shorter time than the gallery did, so that its samples may be noisier than these. Allocators that
-the gallery has not measured do not race here. *The best of the model's first {raced}* takes the truly best of them, as a
-race without errors does. *In hindsight*: the constant that was best on these trainings. In runs *without a gain*, each
-profile has samples of the baseline."""
-FOR_ALL_TEXT = """The geometric mean of a profile's speedups over all trainings, with 1 where its losses differ. The
-`-mkl` profiles override a check of MKL's vendor."""
+the gallery has not measured do not race here.
+
+*The best of the model's first {raced}* takes the truly best of them, as a race without errors does. *In hindsight* is
+the constant that was best on these trainings, among profiles that were measured with all of them. In runs *without a
+gain*, each profile has samples of the baseline."""
+FOR_ALL_TEXT = """The geometric mean of a profile's speedups over these trainings, with 1 where its losses differ. The
+`-mkl` profiles override a check of MKL's vendor. Intervals of eight profiles take nine blocks: with fewer, none is
+surely faster or slower."""
 RIGHT = """Each training of the gallery is judged by fits to the others. Its own gains took no part in these."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
 the steps of its optimizer, and a few of them run under PyTorch's profiler. The last row watches

@@ -261,14 +261,16 @@ def aims(trainings: Sequence[Replayed]) -> list[str]:
 
 
 def _time(trainings: Sequence[Replayed]) -> list[str]:
-    """Return how long ``envkit advise`` plans to take, with the watching, where samples are as short as the aim says."""
+    """Return how long ``envkit advise`` plans to take, with the watching, if samples are as short as the aim says."""
     short = [each for each in trainings if each.plan.sample_s <= SAMPLE_S]
     if not short:
-        return []
+        least_s = min(each.plan.sample_s for each in trainings)
+        return [f"a sample takes {least_s:.1f} s or more, so the aim of {racing.BUDGET_S:.0f} s does not apply"]
     longest_s = max(each.plan.total_s + each.watching_s for each in short)
     return [
         f"of {len(trainings)} trainings, {len(short)} have samples of {SAMPLE_S:.0f} s or less; the longest of their "
-        f"runs is planned to take {longest_s:.0f} s (the aim: {racing.BUDGET_S:.0f} s): {met(longest_s <= racing.BUDGET_S)}"
+        f"runs is planned to take {longest_s:.0f} s (the aim: {racing.BUDGET_S:.0f} s): "
+        f"{met(longest_s <= racing.BUDGET_S)}"
     ]
 
 
@@ -293,7 +295,7 @@ def aim_of_one_profile(trainings: Sequence[Training]) -> str:
     gain = constant_gain(trainings, supported[0])
     return (
         f"one profile for all without a vendor's check overridden: {supported[0]}, {gain:.3f} in the geometric mean "
-        f"(the aim: {ONE_PROFILE:.2f}): {met(gain >= ONE_PROFILE)}"
+        f"of {len(trainings)} trainings (the aim: {ONE_PROFILE:.2f}): {met(gain >= ONE_PROFILE)}"
     )
 
 

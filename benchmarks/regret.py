@@ -30,9 +30,7 @@ CONFIDENCE = 0.95
 FEWEST = 5
 
 
-def draws_of_blocks(
-    ratios: Mapping[str, Sequence[float]], seed: str, draws: int
-) -> dict[str, NDArray[float64]]:
+def draws_of_blocks(ratios: Mapping[str, Sequence[float]], seed: str, draws: int) -> dict[str, NDArray[float64]]:
     """Return so many log gains of each profile from blocks that are drawn with replacement, the same for all profiles.
 
     A draw's gain is the Hodges-Lehmann estimate, the median of the means of all pairs of its blocks.
