@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--runs", metavar="N", type=count, default=RUNS,
                         help=f"simulated runs on each training (default: {RUNS})")  # fmt: skip
     parser.add_argument("--example", metavar="FILE", type=Path,
-                        help="show this output of `envkit advise`, whose first line is its command after '$ '")  # fmt: skip
+                        help="show this output of `envkit advise`, which begins with '$ ' and its command")  # fmt: skip
     arguments = parser.parse_args()
     if arguments.example is not None:
         _add_example(arguments.results, arguments.example, _digest(arguments.fit))
@@ -274,7 +274,9 @@ def _groups(replays: Sequence[Replayed]) -> dict[str, list[Replayed]]:
     for machine in dict.fromkeys(replayed.training.machine for replayed in replays):
         here = [replayed for replayed in replays if replayed.training.machine == machine]
         sampled = [replayed for replayed in here if not replayed.training.is_published]
-        groups[f"{machine}, {len(here)} trainings"] = here
+        published = len(here) - len(sampled)
+        by_intervals = f", {published} of them by published intervals" if published else ""
+        groups[f"{machine}, {len(here)} trainings{by_intervals}"] = here
         if 0 < len(sampled) < len(here):
             groups[f"{machine}, the {len(sampled)} whose samples were kept"] = sampled
     return groups
@@ -356,10 +358,15 @@ def _small_in_fits(trainings: Sequence[Training]) -> str:
     if not watched:
         return SMALL_UNSEEN
     names = {name: fits_of(trainings, name, fitting.WATCHED)[0].names for name in profiles_of(trainings)}
-    use = [f"{name} ({', '.join(used)})" for name, of_fit in names.items() if (used := [*{*SMALL} & {*of_fit}])]
+    use = [
+        f"{name} ({', '.join(used)})"
+        for name, of_fit in names.items()
+        if (used := [each for each in SMALL if each in of_fit])
+    ]
+    named = ": " + ", ".join(use) if use else ""
     return (
         f"{watched} of {len(trainings)} trainings were watched for them. They are used by {len(use)} of {len(names)} "
-        f"fits{': ' + ', '.join(use) if use else ''}. The table by what is known of a training has the errors without them."
+        f"fits{named}. The table by what is known of a training has the errors without them."
     )
 
 
@@ -477,9 +484,9 @@ intervals, and a process is taken to start in {start:.0f} s. Their profiles prel
 A race samples for a shorter time than the gallery did, so that its samples may be noisier than these. Allocators that
 the gallery has not measured do not race here.
 
-*The best of the model's first {raced}* takes the truly best of them, as a race without errors does. *In hindsight* is
-the constant that was best on these trainings, among profiles that were measured with all of them. In runs *without a
-gain*, each profile has samples of the baseline."""
+The best of the model's first {raced} is what a race without errors takes. A constant *in hindsight* was the best on
+these trainings, among profiles that were measured with all of them. In runs without a gain, each profile has samples of
+the baseline."""
 FOR_ALL_TEXT = """The geometric mean of a profile's speedups over these trainings, with 1 where its losses differ. The
 `-mkl` profiles override a check of MKL's vendor. Intervals of eight profiles take nine blocks: with fewer, none is
 surely faster or slower."""
