@@ -176,7 +176,7 @@ operators: dev  ## where a step's time goes, by operators and phases, and why a 
 curves: dev  ## the baseline and a profile train until an accuracy is reached (5 minutes; writes docs/results/curves.md)
 	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
 
-advice: dev  ## fit what profiles gain to docs/results/gallery.jsonl, and judge the fits (a minute; writes docs/advise.md)
+advice: dev  ## fit what profiles gain to docs/results/gallery.jsonl, judge the fits, simulate runs of advise (3 minutes; writes docs/advise.md)
 	@$(VENV)/bin/python -m benchmarks.advice $(ARGS)
 
 terminal-picture: dev  ## draw the report of a run as a terminal shows it: ARGS="DIR FILE.svg"
