@@ -170,6 +170,10 @@ class Simulated:
         """Return True: no profile has cautions."""
         return True
 
+    def samples(self, *arms: Arm) -> list[object]:
+        """Return none: simulated arms have times alone, and no losses."""
+        return []
+
     def block_ratios(self, arm: Arm, reference: Arm | None = None) -> list[float]:
         """Return the log ratios of the blocks that both arms have, as ``Run.block_ratios`` does."""
         reference = reference or self.study.reference
