@@ -286,7 +286,7 @@ def test_if_all_are_above_the_fastest_stays(three, simulation, events):
 
 def test_of_several_above_the_limit_one_with_matching_losses_stays(three, simulation, events):
     simulation.worker("baseline", peak_memory_bytes=400 * MIB)
-    simulation.worker("large", losses=[2.3, 1.3, 0.3])
+    simulation.worker("large", seconds=times(0.4), peak_memory_bytes=800 * MIB, losses=[2.3, 1.3, 0.3])
     assert three("--max-memory", "0%", "--json").returncode == 0
     over = [event for event in events("dropped") if event.get("over_memory")]
     assert {name for event in over for name in event["arms"]} == {"large", "slow"}
