@@ -164,15 +164,18 @@ def _of_many(result: Result) -> Message:
         if comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
-    chosen = worth or faster or others
+    chosen = worth or faster or judgement.faster_over_memory(result) or others
     if not chosen:
-        return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)))
+        limit = messages.WITHIN_LIMIT if any(map(judgement.left_for_memory, ranked)) else None
+        return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)), limit)
     supported = next((one for one in chosen if result.environments[one.arm].is_supported), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
     named = (number, of_all, things, study.names(best.arm)[0], reference, *speedup)
     load = beside(best.load or best.beside)
+    if best.over_memory is not None:
+        return messages.SomeFasterOverMemory(*named, load=load, counts=counts, share=best.over_memory.share)
     if not faster:
         return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
     differ = len(others) or None
@@ -207,13 +210,13 @@ def counted(comparisons: Sequence[Comparison], environments: Mapping[str, Enviro
 
 
 def _kind(comparison: Comparison, environment: Environment) -> str:
-    if comparison.speedup is None:
+    if comparison.speedup is None and not judgement.left_for_memory(comparison):
         return COUNTED["not-in-effect" if comparison.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
     if judgement.losses_wrongly_differ(comparison, environment) or (
         comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ):
         return COUNTED["losses-differ"]
-    if comparison.over_memory is not None:
+    if comparison.over_memory is not None or comparison.speedup is None:
         return COUNTED["over-memory"]
     if comparison.verdict == Verdict.EQUIVALENT:
         return f"within {comparison.speedup.margin * 100:g}%"
@@ -275,7 +278,8 @@ def _of_race(result: Result) -> Message:
         return _without_result(result, leader.arm) or messages.Unfinished(leader.arm, blocks)
     if result.ended in CUT_SHORT:
         return messages.RaceUnfinished(leader.arm, blocks)
-    return messages.RaceWon(leader.arm, len(result.race))
+    limit = messages.WITHIN_LIMIT if any(racer.over_memory for racer in result.race) else None
+    return messages.RaceWon(leader.arm, len(result.race), messages.OVER_LIMIT if leader.over_memory else limit)
 
 
 def _of_loader(result: Result) -> Message:

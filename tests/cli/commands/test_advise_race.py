@@ -308,12 +308,20 @@ def test_a_profile_above_the_memory_limit_does_not_win(advise, planted, raced, l
     assert document["confirmation"]["over_memory"] == []
 
 
+def test_the_winner_of_a_race_is_not_called_the_fastest_of_all_where_a_limit_left_one_out(advise, planted):
+    planted(fast={"peak_memory_bytes": 2**30})
+    assert "FASTEST IN THE RACE WITHIN THE MEMORY LIMIT near, of 4 profiles; " in words(
+        advise("--max-memory", "99%").stdout
+    )
+
+
 def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advise, planted):
     planted(**{name: {"peak_memory_bytes": 2**30} for name in FACTORS})
     result = advise("--max-memory", "10%")
     assert result.returncode == 0, result.stderr
     shown = words(result.stdout)
+    assert "FASTEST IN THE RACE BUT OVER THE MEMORY LIMIT fast, of 4 profiles; " in shown
     assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown
-    assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%" in shown
+    assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%; to allow that: --max-memory 105%" in shown
     assert "Keep " not in shown
     assert "envkit exec" not in shown.split("FASTER, BUT OVER THE MEMORY LIMIT fast", 1)[1]

@@ -100,16 +100,18 @@ class KeepReference(Advice):
 
 
 class StayWithin(Advice):
-    """``arm`` needs so much memory that it is above the limit of the run."""
+    """``arm`` needs so much memory that it is above the limit of the run. The limit ``enough`` would allow it."""
 
     template = (
-        "keep {reference}: {arm} needs {share:percent} more memory, and --max-memory allows {limit:exact_percent}"
+        "keep {reference}: {arm} needs {share:percent} more memory, and --max-memory allows {limit:exact_percent}; "
+        "to allow that: --max-memory {enough:exact_percent}"
     )
 
     reference: str
     arm: str
     share: float
     limit: float
+    enough: float
 
 
 class ChooseFreely(Advice):

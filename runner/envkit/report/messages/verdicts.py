@@ -8,6 +8,7 @@ from __future__ import annotations
 from envkit.messages import Caution, Message, Note, Severity
 
 WARNING = Severity.WARNING
+WITHIN_LIMIT, OVER_LIMIT = "WITHIN THE MEMORY LIMIT", "BUT OVER THE MEMORY LIMIT"
 CI = "(95% CI {low:ratio} to {high:ratio})"
 BEST_OF_MANY = "{number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI + "[, {load}]"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
@@ -209,14 +210,26 @@ class SomeFasterLossesDiffer(OfMany):
     template = "FASTER, BUT LOSSES DIFFER  " + BEST_OF_MANY
 
 
+class SomeFasterOverMemory(OfMany):
+    """The peak memory of all of them is above the limit; the best's is above its reference's by the ``share``."""
+
+    severity = WARNING
+    template = "FASTER, BUT OVER THE MEMORY LIMIT  " + BEST_OF_MANY + ", {share:percent} more memory"
+
+    share: float = 0.0
+
+
 class NoneFaster(Note):
-    template = "NONE FASTER  {of} {things} against {reference}: {counts}[, {load}]"
+    """``limit`` is WITHIN_LIMIT where an arm left for its memory before its speed was known."""
+
+    template = "NONE FASTER[ {limit}]  {of} {things} against {reference}: {counts}[, {load}]"
 
     of: int
     things: str
     reference: str
     counts: tuple[Counted, ...]
     load: Message | None = None
+    limit: str | None = None
 
 
 class NoResults(Caution):
@@ -228,12 +241,19 @@ class NoResults(Caution):
 
 
 class RaceWon(Note):
-    """A race of so many profiles has ended. It has no interval, so it has no verdict."""
+    """A race of so many profiles has ended. It has no interval, so it has no verdict.
 
-    template = "FASTEST IN THE RACE  {winner}, of {of:count profile}; few samples chose it, so this claims nothing yet"
+    ``limit`` is WITHIN_LIMIT where others were above the limit on memory, and OVER_LIMIT where the winner is, too.
+    """
+
+    template = (
+        "FASTEST IN THE RACE[ {limit}]  {winner}, of {of:count profile}; few samples chose it, so this claims nothing "
+        "yet"
+    )
 
     winner: str
     of: int
+    limit: str | None = None
 
 
 class RaceUnfinished(Caution):
