@@ -34,8 +34,6 @@ from envkit.stats.sequential import fewest_blocks
 
 # What watching, the race and the confirmation take together (seconds), unless a sample takes long.
 BUDGET_S = 180.0
-# The folder of the race's record, in that of the confirmation.
-RACE = "race"
 # The name of a script that can be a baseline's.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -87,7 +85,7 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
         return _confirm(race.confirmation(race.race_of(study, racers, plan), racers[0], plan.total_s), alone)
     racing.say(messages.Race(len(racers), plan.halvings, takes))
     invocation = Invocation(
-        racing.folder / RACE, racing.json, racing.quiet, "advise",
+        racing.folder / race.FOLDER, racing.json, racing.quiet, "advise",
         cut_short=lambda result, folder: {**racing.document, **_race_document(result)},
     )  # fmt: skip
     return measuring.run_locked(race.race_of(study, racers, plan), invocation, lambda folder: _after(folder, racing))
@@ -105,7 +103,7 @@ def resume(folder: Path, arguments: argparse.Namespace) -> int:
         raise InputError(messages.NoRaceThere(str(folder), measuring.go_on_with("bench", folder)))
     if not seal.is_good(first):
         raise InputError(messages.RaceOfAnother(str(folder)))
-    into = arguments.output or (folder.parent if folder.name == RACE else measuring.new_folder("advise"))
+    into = arguments.output or (folder.parent if folder.name == race.FOLDER else measuring.new_folder("advise"))
     early_checks.require_folder(into)
     racing = Racing(into, arguments.json, is_quiet(arguments), {})
     invocation = Invocation(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
+from envkit.bench import race, record
 from envkit.bench.arms import Arm, Role, View
 from envkit.bench.events import Failure
 from envkit.bench.memory_limit import OverMemory
@@ -81,7 +83,11 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
 
 
 def _of_race(result: Result, folder: str) -> list[Row]:
-    """Return the command that goes on with a race, and then confirms its winner."""
+    """Return the command that goes on with a race, and then confirms its winner; or shows that this was done."""
+    place = Path(folder)
+    if place.name == race.FOLDER and record.is_begun(place.parent):
+        shown = messages.RunFor(messages.CONFIRMED, f"envkit report {shlex.quote(str(place.parent))}")
+        return [Row("Next", shown, whole=True)]
     command = f"envkit advise --resume {shlex.quote(folder)}"
     is_over = result.ended not in CUT_SHORT
     going_on = messages.RunFor(messages.CONFIRM, command) if is_over else messages.Resume(command)

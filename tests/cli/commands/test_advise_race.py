@@ -117,11 +117,19 @@ def test_a_race_s_report_has_no_verdict(advise, cli, run_folder):
     said = words(result.stdout)
     assert said.startswith("FASTEST IN THE RACE fast, of 4 profiles; few samples chose it, so this claims nothing yet ")
     assert "CI" not in said
-    assert f"Next compare the fastest with the baseline: envkit advise --resume {run_folder}/race" in said
+    assert f"Next its comparison with the baseline: envkit report {run_folder}" in said
+    assert "--resume" not in said
     document = json.loads(cli("report", run_folder / "race", "--json").stdout)
     assert (document["comparisons"], document["verdicts"]) == ([], {})
     for options in (["--details"], ["--html", run_folder / "page.html"], ["--markdown"]):
         assert cli("report", run_folder / "race", *options).returncode == 0, options
+
+
+def test_the_report_of_a_race_whose_winner_was_not_compared_offers_that(advise, cli, run_folder):
+    advise()
+    (run_folder / "record.jsonl").unlink()
+    said = words(cli("report", run_folder / "race").stdout)
+    assert f"Next compare the fastest with the baseline: envkit advise --resume {run_folder}/race" in said
 
 
 def test_a_single_candidate_is_compared_at_once(advise, candidates, run_folder):

@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.watch_only:
         folder = arguments.output or measuring.new_folder("advise")
         early_checks.require_folder(folder)
-        early_checks.require_folder(folder / racing.RACE)
+        early_checks.require_folder(folder / race.FOLDER)
     if not is_quiet(arguments):
         measuring.say_of_shared(study.user_command)
     with machine_lock():

@@ -14,6 +14,7 @@ MEASURE = "measure a profile"
 TRY_ADVISE = "or try what fits your training"
 RACE = "measure which is the fastest"
 CONFIRM = "compare the fastest with the baseline"
+CONFIRMED = "its comparison with the baseline"
 FIND_REST = "for the rest"
 FIND_CAUSE = "find the cause"
 
