@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench import early_checks, race, record, room, seal
+from envkit.bench.events import Advised
 from envkit.bench.messages import BudgetTooShort
 from envkit.bench.race import Plan
 from envkit.bench.room import TooShort
@@ -88,7 +90,20 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
         racing.folder / race.FOLDER, racing.json, racing.quiet, "advise",
         cut_short=lambda result, folder: {**racing.document, **_race_document(result)},
     )  # fmt: skip
-    return measuring.run_locked(race.race_of(study, racers, plan), invocation, lambda folder: _after(folder, racing))
+    with beside(racing.document):
+        return measuring.run_locked(
+            race.race_of(study, racers, plan), invocation, lambda folder: _after(folder, racing), advice=racing.document
+        )
+
+
+@contextlib.contextmanager
+def beside(document: Mapping[str, object]) -> Iterator[None]:
+    """Have --json print ``document`` too, where the command ends with an InputError."""
+    try:
+        yield
+    except InputError as error:
+        error.document = {**document, **(error.document or {})}
+        raise
 
 
 def resume(folder: Path, arguments: argparse.Namespace) -> int:
@@ -105,11 +120,14 @@ def resume(folder: Path, arguments: argparse.Namespace) -> int:
         raise InputError(messages.RaceOfAnother(str(folder)))
     into = arguments.output or (folder.parent if folder.name == race.FOLDER else measuring.new_folder("advise"))
     early_checks.require_folder(into)
-    racing = Racing(into, arguments.json, is_quiet(arguments), {})
+    advised = read(folder).first(Advised)
+    racing = Racing(into, arguments.json, is_quiet(arguments), advised.document if advised else {})
     invocation = Invocation(
-        None, racing.json, racing.quiet, "advise", cut_short=lambda result, folder: _race_document(result)
-    )
-    return measuring.resume(folder, invocation, lambda ended: _after(ended, racing))
+        None, racing.json, racing.quiet, "advise",
+        cut_short=lambda result, folder: {**racing.document, **_race_document(result)},
+    )  # fmt: skip
+    with beside(racing.document):
+        return measuring.resume(folder, invocation, lambda ended: _after(ended, racing))
 
 
 def _race_document(result: Result) -> dict[str, object]:
@@ -128,7 +146,8 @@ def _after(folder: Path, racing: Racing) -> int:
         out.print()
         terminal.show_parts([race_table(result.race)], out)
     study = race.confirmation(run.study, result.race[0].arm, race.left_to_confirm_s(run))
-    return _confirm(study, replace(racing, document={**racing.document, **_race_document(result)}))
+    document = {**racing.document, **_race_document(result), "record": str(folder)}
+    return _confirm(study, replace(racing, document=document))
 
 
 def _confirm(study: Study, racing: Racing) -> int:
@@ -149,7 +168,8 @@ def _confirm(study: Study, racing: Racing) -> int:
         return MEASURED
 
     invocation = Invocation(racing.folder, racing.json, racing.quiet, cut_short=confirmed)
-    return measuring.run_locked(study, invocation, report)
+    with beside(racing.document):
+        return measuring.run_locked(study, invocation, report)
 
 
 def _keep(result: Result, folder: Path) -> Row:

@@ -66,6 +66,7 @@ class Advice:
         return [reason for reason in reasons.REASONS if reason.holds(self.symptoms)]
 
     def to_json(self) -> dict[str, object]:
+        """Return what --json prints, with null for what a race and the comparison of its winner add."""
         return {
             "fix_first": self.first_finding.code if self.first_finding else None,
             "try_first": self.best.profile if self.best else None,
@@ -81,6 +82,9 @@ class Advice:
             "passed_on": list(self.passed_on),
             "not_passed_on": list(self.removed),
             "missing": asdict(self.missing) if self.missing else None,
+            "race": None,
+            "confirmation": None,
+            "record": None,
         }
 
     def _expected_json(self, expectation: Expected) -> dict[str, object]:

@@ -12,6 +12,7 @@ from envkit.cli.commands import advise as advise_command
 from envkit.worker.messages.user_command import FewerStepsThanAsked
 
 from tests.advice.trainings import observed
+from tests.cli.commands.advice_document import parsed
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 
@@ -97,7 +98,7 @@ def test_the_time_is_said_before_anything_races(advise):
 
 
 def test_samples_of_the_race_claim_nothing(advise, run_folder, raced):
-    document = json.loads(advise("--json").stdout)
+    document = parsed(advise("--json").stdout)
     assert [racer["arm"] for racer in document["race"]] == ["fast", "near", "slow", "worse"]
     assert [racer["left_after"] for racer in document["race"]] == [None, 18, 6, 6]
     assert document["record"] == str(run_folder)
@@ -134,6 +135,7 @@ def test_the_report_of_a_race_whose_winner_was_not_compared_offers_that(advise, 
 
 def test_a_single_candidate_is_compared_at_once(advise, candidates, run_folder):
     candidates("near")
+    assert parsed(advise("--json", "--output", f"{run_folder}-json").stdout)["race"] == []
     result = advise()
     assert result.returncode == 0, result.stderr
     assert "near is compared with the baseline now; all this takes about 3 minutes" in words(result.stderr)
@@ -143,6 +145,7 @@ def test_a_single_candidate_is_compared_at_once(advise, candidates, run_folder):
 
 def test_no_candidate_applies(advise, candidates, run_folder, instant):
     candidates()
+    assert parsed(advise("--json").stdout)["race"] is None
     result = advise()
     assert (result.returncode, "race now" in result.stderr) == (0, False)
     assert not run_folder.exists()
@@ -160,7 +163,7 @@ def test_one_that_starts_slowly_is_told_the_time_first(advise, instant):
 def test_a_budget_that_is_far_too_short_is_refused_with_the_advice(advise, instant, run_folder):
     instant.takes_s = 40.0
     result = advise("--budget", "2m", "--json")
-    document = json.loads(result.stdout)
+    document = parsed(result.stdout, failed=True)
     assert (result.returncode, document["error"]["code"]) == (2, "bench.budget-too-short")
     assert document["expected"][0]["profile"] == "glibc-retain"
     assert "--budget 2m is too short" in result.stderr.replace("120s", "2m")
@@ -200,10 +203,11 @@ def test_a_training_that_has_no_second_start_ends_the_race(advise, planted):
 
 def test_a_race_in_which_all_fail_leaves_the_advice(advise, planted):
     planted(**{name: {"does": "exit", "status": 1} for name in FACTORS})
-    document = json.loads(advise("--json").stdout)
+    document = parsed(advise("--json").stdout, failed=True)
     assert document["expected"]
     assert [racer["failed"] for racer in document["race"]] == [True] * len(FACTORS)
     assert document["error"]
+    assert document["record"].endswith("race")
 
 
 def test_a_race_that_takes_far_longer_than_planned_ends_early(advise, instant, raced):
@@ -232,12 +236,48 @@ def test_a_race_that_is_interrupted_shows_what_it_has_and_goes_on(advise, cli, p
     assert record.read(run_folder)[-1]["event"] == "end"
 
 
-def test_scripts_get_the_advice_of_a_race_that_was_interrupted(advise, planted):
+def test_scripts_get_the_advice_of_a_race_that_was_interrupted(advise, planted, run_folder):
     planted(near={"does": "interrupt", "from": 5})
     result = advise("--json")
-    document = json.loads(result.stdout)
+    document = parsed(result.stdout, failed=True)
     assert (result.returncode, document["race"][0]["arm"]) == (130, "fast")
     assert document["expected"][0]["profile"] == "glibc-retain"
+    assert (document["confirmation"], document["record"]) == (None, str(run_folder / "race"))
+
+
+def test_scripts_get_the_same_document_of_a_race_that_goes_on(advise, cli, planted, run_folder, tmp_path):
+    planted(near={"does": "interrupt", "from": 5})
+    advise("--json")
+    planted()
+    resumed = parsed(cli("advise", "--resume", run_folder / "race", "--json", cwd=tmp_path).stdout)
+    assert resumed["expected"][0]["profile"] == "glibc-retain"
+    assert resumed["race"][0]["arm"] == "fast"
+    assert resumed["confirmation"]["comparisons"][0]["arm"] == "fast"
+    assert resumed["record"] == str(run_folder)
+
+
+def test_scripts_get_the_race_of_a_comparison_that_was_interrupted(advise, planted, run_folder):
+    planted(baseline={"does": "interrupt", "from": 3})
+    result = advise("--json")
+    document = parsed(result.stdout, failed=True)
+    assert (result.returncode, document["race"][0]["arm"], document["record"]) == (130, "fast", str(run_folder))
+    assert document["confirmation"]["ended"] == decide.INTERRUPTED
+
+
+@pytest.mark.parametrize("begins_in", ["race", "."])
+def test_scripts_get_the_advice_if_a_record_can_not_be_written(advise, monkeypatch, run_folder, begins_in):
+    append = record.Record.append
+
+    def full(self, event, **fields):
+        if self.path.parent == (run_folder / begins_in) and event == "sample":
+            raise record.RecordFull(self.path.parent, "no space left on device")
+        return append(self, event, **fields)
+
+    monkeypatch.setattr(record.Record, "append", full)
+    result = advise("--json")
+    document = parsed(result.stdout, failed=True)
+    assert (result.returncode, document["expected"][0]["profile"]) == (2, "glibc-retain")
+    assert (document["race"] is None) == (begins_in == "race")
 
 
 def test_one_that_is_interrupted_in_its_first_block_has_no_order(advise, planted):
@@ -307,7 +347,7 @@ def test_only_watching(advise, candidates, cli, simulation, tmp_path):
 @pytest.mark.parametrize(("limit", "winner"), [("100%", "fast"), ("99%", "near")])
 def test_a_profile_above_the_memory_limit_does_not_win(advise, planted, raced, limit, winner):
     planted(fast={"peak_memory_bytes": 2**30})
-    document = json.loads(advise("--max-memory", limit, "--json").stdout)
+    document = parsed(advise("--max-memory", limit, "--json").stdout)
     assert document["race"][0]["arm"] == winner
     over = [racer["arm"] for racer in document["race"] if racer["over_memory"]]
     assert over == (["fast"] if winner == "near" else [])

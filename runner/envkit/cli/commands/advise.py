@@ -23,7 +23,6 @@ from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import prepare
-from envkit.bench.room import TooShort
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
@@ -351,10 +350,8 @@ def _race(study: Study, watched: Watched, arguments: argparse.Namespace) -> int:
     assert step_s is not None, "steps were watched"
     steps = race.sample_steps(step_s, watched.start_s, watched.steps)
     sample_s = watched.start_s + steps * step_s
-    try:
+    with racing.beside(document):
         plan = racing.planned(len(watched.candidates), sample_s, watched.seconds, arguments.budget)
-    except TooShort as error:
-        raise TooShort(error.too_short, document) from None
     limit, peak_bytes = study.stopping.max_memory, watched.peak_memory_bytes
     if limit is not None and peak_bytes:
         study = replace(study, stopping=replace(study.stopping, most_memory_bytes=(1 + limit) * peak_bytes))
