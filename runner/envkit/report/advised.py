@@ -200,7 +200,8 @@ def _not_installed(missing: Missing) -> list[Row]:
     """Return which libraries are not installed, and the commands that install them."""
     lines = [Row("left out", messages.LibrariesMissing(missing.profiles, missing.libraries))]
     if missing.as_root and missing.as_root != missing.without_root:
-        lines.append(Row("as root", messages.InstallLibraries(missing.as_root), whole=True))
+        command = messages.InstallLibraries(missing.as_root, missing.not_as_root or None)
+        lines.append(Row("as root", command, whole=True))
     if missing.without_root:
         command = messages.InstallLibraries(missing.without_root, missing.only_root or None)
         lines.append(Row("no root", command, whole=True))

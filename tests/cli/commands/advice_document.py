@@ -16,7 +16,7 @@ FORM = {
 EXPECTED = {"profile": (str,), "gain": (float, NoneType), "low": (float, NoneType), "high": (float, NoneType)}
 REASON, FINDING = {"code", "seen", "why"}, {"code", "severity", "seen", "why", "fix", "message"}
 RACER = {"arm", "blocks", "speed", "left_after", "failed", "not_in_effect", "over_memory"}
-MISSING = {"profiles", "libraries", "as_root", "without_root", "only_root"}
+MISSING = {"profiles", "libraries", "as_root", "not_as_root", "without_root", "only_root"}
 
 
 def parsed(printed: str, failed: bool = False) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from rich.text import Text
 from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.candidates import candidates, for_small_blocks
-from envkit.advice.missing import missing
+from envkit.advice.missing import missing, os_release
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.bench import early_checks, private_values, race, room, writes
 from envkit.bench.arms import Arm
@@ -284,7 +284,7 @@ def _advice(
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
     gains = expected.expected(symptoms, applying, here=expected.of_machine(inspection))
     unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
-    lacking = missing(left_out, inspection)
+    lacking = missing(left_out, inspection, os_release())
     return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by, missing=lacking)
 
 
