@@ -237,7 +237,8 @@ def _needing_room(invocation: Invocation) -> Iterator[None]:
         yield
     except record.RecordFull as error:
         problem = message_of(error)
-        again = None if invocation.resumed_by is None else _go_on_with(invocation, error.folder)
+        goes_on = invocation.resumed_by is not None and record.is_begun(error.folder)
+        again = _go_on_with(invocation, error.folder) if goes_on else None
         raise InputError(NoRoomToStart(problem) if again is None else NoRoom(problem, again)) from None
 
 

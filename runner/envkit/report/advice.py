@@ -13,6 +13,7 @@ from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench import race, record
 from envkit.bench.arms import Arm, Role, View
+from envkit.bench.decide import FAILED
 from envkit.bench.events import Failure
 from envkit.bench.memory_limit import OverMemory
 from envkit.bench.study import StoppingRule
@@ -83,15 +84,22 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
 
 
 def _of_race(result: Result, folder: str) -> list[Row]:
-    """Return the command that goes on with a race, and then confirms its winner; or shows that this was done."""
+    """Return the command that goes on with a race, and then confirms its winner; or shows that this was done.
+
+    If no profile is left, nothing goes on: it says what to mend.
+    """
     place = Path(folder)
     if place.name == race.FOLDER and record.is_begun(place.parent):
         shown = messages.RunFor(messages.CONFIRMED, f"envkit report {shlex.quote(str(place.parent))}")
         return [Row("Next", shown, whole=True)]
     command = f"envkit advise --resume {shlex.quote(folder)}"
     is_over = result.ended not in CUT_SHORT
+    if result.ended == FAILED:
+        diagnose = commands.of_arm(result, result.study.arm(result.race[0].arm)).diagnose
+        again = messages.BeginAgain(_advise(result.study.user_command))
+        return [Row("Fix", again if result.failures else messages.FindOutWhy(diagnose), whole=True)]
     going_on = messages.RunFor(messages.CONFIRM, command) if is_over else messages.Resume(command)
-    return [Row("Next", going_on, whole=True)] if any(racer.speed for racer in result.race) or not is_over else []
+    return [Row("Next", going_on, whole=True)]
 
 
 def _label(message: Message) -> str:

@@ -27,7 +27,7 @@ GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
     messages.FasterLossesDiffer, messages.SomeFasterLossesDiffer, messages.Slower, messages.NotInEffect,
     messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
-    messages.NothingMeasured, messages.NoResults, messages.RaceUnfinished,
+    messages.NothingMeasured, messages.NoResults, messages.RaceUnfinished, messages.RaceFailed,
 )  # fmt: skip
 FOUND: dict[Verdict, type[messages.Found]] = {
     Verdict.FASTER: messages.Faster,
@@ -272,8 +272,12 @@ def _without_result(result: Result, subject: str) -> Message | None:
 def _of_race(result: Result) -> Message:
     """Return which arm of a race was the fastest."""
     leader, blocks = result.race[0], result.complete_blocks
-    if leader.not_in_effect:
-        return messages.NotInEffect(leader.arm)
+    if result.ended == FAILED:
+        failed, no_effect = (
+            sum(racer.failed for racer in result.race), sum(racer.not_in_effect for racer in result.race),
+        )  # fmt: skip
+        counts = (messages.Counted(failed, COUNTED["failed"]), messages.Counted(no_effect, COUNTED["not-in-effect"]))
+        return messages.RaceFailed(len(result.race), tuple(counted for counted in counts if counted.number))
     if leader.speed is None:
         return _without_result(result, leader.arm) or messages.Unfinished(leader.arm, blocks)
     if result.ended in CUT_SHORT:

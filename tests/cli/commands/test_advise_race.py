@@ -182,6 +182,7 @@ def test_one_that_fails_leaves_the_race(advise, planted, raced):
     assert "near - 0 failed" in words(result.stdout)
     assert "FASTER fast" in words(result.stdout)
     assert [event["arm"] for event in raced("failure")] == ["near"]
+    assert words(result.stderr).count("envkit: near left the race: the worker ended with exit status 3") == 1
 
 
 def test_one_that_is_not_in_effect_leaves_the_race(advise, write_profile, tmp_path):
@@ -189,6 +190,7 @@ def test_one_that_is_not_in_effect_leaves_the_race(advise, write_profile, tmp_pa
     result = advise()
     assert result.returncode == 0, result.stderr
     assert "near - 1 not in effect" in words(result.stdout)
+    assert words(result.stderr).count("envkit: near left the race: openmp.runtime was not in effect") == 1
 
 
 def test_a_training_that_has_no_second_start_ends_the_race(advise, planted):
@@ -208,6 +210,38 @@ def test_a_race_in_which_all_fail_leaves_the_advice(advise, planted):
     assert [racer["failed"] for racer in document["race"]] == [True] * len(FACTORS)
     assert document["error"]
     assert document["record"].endswith("race")
+
+
+def test_a_race_in_which_all_fail_says_so_once_and_what_to_do(advise, planted):
+    planted(**{name: {"does": "exit", "status": 1, "stderr": "No space left on device"} for name in FACTORS})
+    result = advise()
+    assert result.returncode == 1
+    said = words(result.stdout)
+    assert "FAILED none of 4 profiles is left in the race: 4 failed profile" in said
+    assert "| No space left on device" in said
+    assert "Fix fix the problem that the workers printed, then begin again: envkit advise -- python train.py" in said
+    assert "--resume" not in said + result.stderr
+
+
+def test_a_race_in_which_no_profile_is_in_effect(advise, write_profile, tmp_path):
+    for name in FACTORS:
+        text = f"env: {{SIMULATED: {name}}}\nexpect: {{openmp.runtime: intel}}\n"
+        write_profile(name, text, tmp_path / "envprofiles")
+    result = advise()
+    assert result.returncode == 1
+    said = words(result.stdout)
+    assert "FAILED none of 4 profiles is left in the race: 4 not in effect" in said
+    assert "Fix find out why: envkit doctor" in said
+
+
+def test_a_training_that_writes_much_is_told_before_it_races(advise, planted):
+    """Each start has a copy of the folder, and room for what it writes there."""
+    inside = {"files": 12, "bytes": 5 * 2**30, "names": ["checkpoint.pt", "log.txt"]}
+    planted(baseline={"writes": {"inside": inside}})
+    said = words(advise().stderr)
+    told = "each start writes 12 files (5.0 GiB), such as checkpoint.pt and log.txt into its copy of the folder"
+    assert told in said
+    assert said.index(told) < said.index("race now")
 
 
 def test_a_race_that_takes_far_longer_than_planned_ends_early(advise, instant, raced):

@@ -205,9 +205,11 @@ def _watch(job: Job, argv: Sequence[str], quiet: bool) -> tuple[TrainingDocument
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
         outcome = job.context.engines[arm.target].run(job.launch(arm, work))
-    sample, problem = parse_sample(outcome, (), job.study.options)
-    if sample is not None:
-        problem = writes.outside(job.study, sample)
+        sample, problem = parse_sample(outcome, (), job.study.options)
+        if sample is not None:
+            problem = writes.outside(job.study, sample)
+            if (written := writes.written_files(job.study, sample)) is not None:
+                progress.say(written)
     if problem is not None:
         failed, context = NotWatched(argv[0], job.explained(problem)), job.context
         raise InputError(private_values.of_message(failed, context.kept, context.inherited))

@@ -223,6 +223,14 @@ class MendWorker(Advice):
     arm: str | None = None
 
 
+class BeginAgain(Advice):
+    """All profiles of a race failed, which leaves nothing to go on with."""
+
+    template = "fix the problem that the workers printed, then begin again: {command}"
+
+    command: str
+
+
 class FindMemory(Advice):
     """SIGKILL ended a worker, which most often means too little memory."""
 

@@ -256,6 +256,15 @@ class RaceWon(Note):
     limit: str | None = None
 
 
+class RaceFailed(Message):
+    """No profile of a race is left that could win. ``counts`` are of those that did not leave as slower."""
+
+    template = "FAILED  none of {of:count profile} is left in the race: {counts}"
+
+    of: int
+    counts: tuple[Counted, ...]
+
+
 class RaceUnfinished(Caution):
     """A race was cut short. ``leader`` was the fastest so far."""
 
