@@ -239,7 +239,7 @@ def test_a_training_that_writes_much_is_told_before_it_races(advise, planted):
     inside = {"files": 12, "bytes": 5 * 2**30, "names": ["checkpoint.pt", "log.txt"]}
     planted(baseline={"writes": {"inside": inside}})
     said = words(advise().stderr)
-    told = "each start writes 12 files (5.0 GiB), such as checkpoint.pt and log.txt into its copy of the folder"
+    told = "each start writes 12 files (5.0 GiB), such as checkpoint.pt, log.txt into its copy of the folder"
     assert told in said
     assert said.index(told) < said.index("race now")
 
