@@ -154,7 +154,8 @@ class RunCommand:
 class Ranks:
     """Train on ``number`` ranks of each of ``nodes``, each on CPUs of its own. One is on the first of ``cpu_shares``.
 
-    The launcher's environment says where several nodes meet, and which of them this is.
+    The launcher's environment says where several nodes meet, and which of them this is. ``cores`` are measured ones, in
+    the kernel's list format; without them the kernel's count.
     """
 
     kind: ClassVar[str] = "ranks"
@@ -162,6 +163,7 @@ class Ranks:
     training: Train
     cpu_shares: int = 1
     nodes: int = 1
+    cores: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,11 +176,15 @@ class Rank:
 
 @dataclass(frozen=True)
 class Instances:
-    """Train ``number`` times at once, in processes that know nothing of each other, each on CPUs of its own."""
+    """Train ``number`` times at once, in processes that know nothing of each other, each on CPUs of its own.
+
+    ``cores`` are as in ``Ranks``.
+    """
 
     kind: ClassVar[str] = "instances"
     number: int
     training: Train
+    cores: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
