@@ -24,7 +24,7 @@ from envkit.cli import measuring
 from envkit.cli import racing_messages as messages
 from envkit.cli.arguments import is_quiet
 from envkit.cli.measuring import Invocation
-from envkit.common.errors import MEASURED, InputError
+from envkit.common.errors import MEASURED, InputError, InterruptedWith
 from envkit.common.folders import short
 from envkit.messages import Message
 from envkit.rendering import text
@@ -84,7 +84,8 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
     if len(racers) == 1:
         racing.say(messages.ConfirmingOne(racers[0], takes))
         alone = replace(racing, document={**racing.document, "race": []})
-        return _confirm(race.confirmation(race.race_of(study, racers, plan), racers[0], plan.total_s), alone)
+        with beside(alone.document):
+            return _confirm(race.confirmation(race.race_of(study, racers, plan), racers[0], plan.total_s), alone)
     racing.say(messages.Race(len(racers), plan.halvings, takes))
     invocation = Invocation(
         racing.folder / race.FOLDER, racing.json, racing.quiet, "advise",
@@ -98,12 +99,15 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
 
 @contextlib.contextmanager
 def beside(document: Mapping[str, object]) -> Iterator[None]:
-    """Have --json print ``document`` too, where the command ends with an InputError."""
+    """Have --json print ``document`` too, where the command is refused or interrupted."""
     try:
         yield
     except InputError as error:
         error.document = {**document, **(error.document or {})}
         raise
+    except KeyboardInterrupt as interrupted:
+        later = interrupted.document if isinstance(interrupted, InterruptedWith) else {}
+        raise InterruptedWith({**document, **later}) from None
 
 
 def resume(folder: Path, arguments: argparse.Namespace) -> int:
@@ -145,9 +149,10 @@ def _after(folder: Path, racing: Racing) -> int:
         terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.show_parts([race_table(result.race)], out)
-    study = race.confirmation(run.study, result.race[0].arm, race.left_to_confirm_s(run))
     document = {**racing.document, **_race_document(result), "record": str(folder)}
-    return _confirm(study, replace(racing, document=document))
+    with beside(document):
+        study = race.confirmation(run.study, result.race[0].arm, race.left_to_confirm_s(run))
+        return _confirm(study, replace(racing, document=document))
 
 
 def _confirm(study: Study, racing: Racing) -> int:
@@ -168,8 +173,7 @@ def _confirm(study: Study, racing: Racing) -> int:
         return MEASURED
 
     invocation = Invocation(racing.folder, racing.json, racing.quiet, cut_short=confirmed)
-    with beside(racing.document):
-        return measuring.run_locked(study, invocation, report)
+    return measuring.run_locked(study, invocation, report)
 
 
 def _keep(result: Result, folder: Path) -> Row:

@@ -7,7 +7,7 @@ import json
 import pytest
 from envkit.advice import expected
 from envkit.advice.expected import Fit, Fitted
-from envkit.bench import decide, record
+from envkit.bench import decide, race, record
 from envkit.cli.commands import advise as advise_command
 from envkit.worker.messages.user_command import FewerStepsThanAsked
 
@@ -296,6 +296,19 @@ def test_scripts_get_the_race_of_a_comparison_that_was_interrupted(advise, plant
     document = parsed(result.stdout, failed=True)
     assert (result.returncode, document["race"][0]["arm"], document["record"]) == (130, "fast", str(run_folder))
     assert document["confirmation"]["ended"] == decide.INTERRUPTED
+
+
+@pytest.mark.parametrize("before", ["race_of", "confirmation"])
+def test_scripts_get_the_advice_if_it_is_interrupted_between_two_measurements(advise, monkeypatch, before):
+    def interrupt(*ignored):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(race, before, interrupt)
+    result = advise("--json")
+    document = parsed(result.stdout, failed=True)
+    assert (result.returncode, document["error"]["code"]) == (130, "cli.interrupted")
+    assert document["expected"][0]["profile"] == "glibc-retain"
+    assert (document["race"] is None) == (before == "race_of")
 
 
 @pytest.mark.parametrize("begins_in", ["race", "."])
