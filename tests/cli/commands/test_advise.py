@@ -237,7 +237,8 @@ def test_of_gpus_nothing_is_known(advise, simulation, watched):
 
 
 def test_the_reference_names_each_key_of_the_document():
-    (row,) = (line for line in (PROJECT / "docs/reference.md").read_text().splitlines() if line.startswith("| `advise`"))
+    lines = (PROJECT / "docs/reference.md").read_text().splitlines()
+    (row,) = (line for line in lines if line.startswith("| `advise`"))
     assert [key for key in FORM if f"`{key}`" not in row] == []
 
 
