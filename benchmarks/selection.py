@@ -357,9 +357,7 @@ def _row(first: Sequence[str], of_case: Rates) -> list[str]:
 
 
 def _row_leaders(first: Sequence[str], of_case: Rates) -> list[str]:
-    of_leaders = [
-        share for one in (of_case.of_all, of_case.of_supported) for share in (one.right, one.near, one.lost)
-    ]
+    of_leaders = [share for one in (of_case.of_all, of_case.of_supported) for share in (one.right, one.near, one.lost)]
     return [*first, *map(_percent, (*of_leaders, of_case.share))]
 
 

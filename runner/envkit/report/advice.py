@@ -179,9 +179,7 @@ def _per_profile(result: Result) -> list[Message]:
             else:
                 advised.append(next_step)
             has_best = has_best or not is_unusable
-    if (stay := _too_much_memory(result)) is not None and stay not in advised:
-        kept = messages.KeepReference | messages.ChooseFreely
-        advised = [stay, *(message for message in advised if not isinstance(message, kept))]
+    advised = _within_limit(result, advised)
     # of an arm to use, the table and the line on losses say which others not to use
     advised = [one for one in advised if not (has_best and isinstance(one, messages.ExplainLosses))]
     unknown = (
@@ -369,6 +367,14 @@ def _too_much_memory(result: Result) -> Message | None:
     faster = (excess for one in judgement.faster_over_memory(result) if (excess := one.over_memory))
     best = next(faster, min(unknown, key=lambda excess: excess.share, default=None))
     return None if best is None else _stay_within(best, limit)
+
+
+def _within_limit(result: Result, advised: list[Message]) -> list[Message]:
+    """Return the advice with that on memory first, which says to keep the reference."""
+    stay, kept = _too_much_memory(result), messages.KeepReference | messages.ChooseFreely
+    if stay is None or stay in advised:
+        return advised
+    return [stay, *(message for message in advised if not isinstance(message, kept))]
 
 
 def _stay_within(over: OverMemory, limit: float) -> messages.StayWithin:

@@ -174,10 +174,11 @@ def _of_many(result: Result) -> Message:
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
     named = (number, of_all, things, study.names(best.arm)[0], reference, *speedup)
     load = beside(best.load or best.beside)
-    if best.over_memory is not None:
-        return messages.SomeFasterOverMemory(*named, load=load, counts=counts, share=best.over_memory.share)
     if not faster:
-        return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
+        over = best.over_memory
+        other_losses = messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
+        too_large = messages.SomeFasterOverMemory(*named, load=load, counts=counts, share=over.share if over else 0.0)
+        return too_large if over else other_losses
     differ = len(others) or None
     if load is not None:
         return messages.SomeFasterUnderLoad(*named, load=load, counts=counts, losses_differ=differ)

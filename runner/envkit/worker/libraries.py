@@ -141,7 +141,7 @@ LIBRARIES: dict[str, Library] = {
         packages={
             "debian": "libjemalloc2", "conda": "jemalloc", "fedora": "jemalloc", "epel": "jemalloc",
             "opensuse": "libjemalloc2", "arch": "jemalloc",
-        },  # fmt: skip
+        },
         in_images=True,
         profile="jemalloc",
         reads=("MALLOC_CONF", "JEMALLOC_*", "_RJEM_*"),
@@ -159,7 +159,7 @@ LIBRARIES: dict[str, Library] = {
         packages={
             "debian": "libtcmalloc-minimal4", "conda": "gperftools", "fedora": "gperftools-libs",
             "epel": "gperftools-libs", "opensuse": "libtcmalloc4", "arch": "gperftools",
-        },  # fmt: skip
+        },
         in_images=True,
         profile="tcmalloc",
         reads=("TCMALLOC_*",),

@@ -55,9 +55,7 @@ LOG, ERROR = "stderr.log", "error.json"
 WORKER = (sys.executable, str(Path(__file__).resolve().with_name("__main__.py")))
 
 
-def places(
-    ranks: int, cpus: Collection[int], measured: Sequence[str] = (), root: Path = Path("/")
-) -> list[list[int]]:
+def places(ranks: int, cpus: Collection[int], measured: Sequence[str] = (), root: Path = Path("/")) -> list[list[int]]:
     """Which of ``cpus`` each of ``ranks`` gets: as many each, whole cores, and of one NUMA node where they fit there.
 
     Then nodes have equally many ranks, or nearly so. As many cores as there are for each come before that: where so

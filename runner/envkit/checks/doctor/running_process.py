@@ -42,7 +42,7 @@ class WatchedEvidence(TypedDict, total=False):
 def _runs(pid: int) -> bool:
     """Return whether a process has not ended; one that nobody has waited for yet has."""
     fields = stat_fields(pid)
-    return bool(fields) and fields[0] != "Z"
+    return fields is not None and fields[:1] not in ([], ["Z"])
 
 
 def watch(pid: int, seconds: float, left_in: Path | None = None) -> WatchedEvidence:
