@@ -17,12 +17,14 @@ from envkit.worker.libraries import LIBRARIES
 
 # How root installs packages, by the source of packages in LIBRARIES. EPEL is a repository beside those of the system.
 INSTALL = {
-    "debian": "apt-get install {}",
-    "fedora": "dnf install {}",
-    "epel": "dnf install epel-release && dnf install {}",
-    "opensuse": "zypper install {}",
-    "arch": "pacman -S {}",
+    "debian": ("apt-get", "install"),
+    "fedora": ("dnf", "install"),
+    "epel": ("dnf", "install"),
+    "opensuse": ("zypper", "install"),
+    "arch": ("pacman", "-S"),
 }
+# What is installed before them.
+FIRST = {"epel": ["epel-release"]}
 # Distributions built from RHEL that have the package epel-release.
 WITH_EPEL = ("almalinux", "centos", "rocky")
 # The first release of Debian, and of Ubuntu, whose packages are those of "debian 13".
@@ -66,7 +68,7 @@ def sources(release: Mapping[str, str]) -> tuple[str, ...]:
     name, alike = release.get("ID", ""), release.get("ID_LIKE", "").split()
     if name in WITH_EPEL or name == "fedora":
         return ("epel" if name in WITH_EPEL else name,)
-    source = next((known for known in ("debian", "opensuse", "arch") if known in (name, *alike)), None)
+    source = next((family for family in ("debian", "opensuse", "arch") if family in (name, *alike)), None)
     version = [*map(int, re.findall(r"\d+", release.get("VERSION_ID", "")))]
     if name in DEBIAN_13 and (not version or version >= DEBIAN_13[name]):  # without a number it is yet to be released
         return ("debian 13", "debian")
@@ -104,8 +106,8 @@ def _in_system(libraries: Iterable[str], system: Iterable[str]) -> dict[str, str
     chosen = {
         name: next((source for source in system if source in LIBRARIES[name].packages), None) for name in libraries
     }
-    found = {name: LIBRARIES[name].packages[source] for name, source in chosen.items() if source is not None}
-    return {name: package for name, package in found.items() if package}
+    packages = {name: LIBRARIES[name].packages[source] for name, source in chosen.items() if source is not None}
+    return {name: package for name, package in packages.items() if package}
 
 
 def _as_root(
@@ -116,8 +118,12 @@ def _as_root(
         return ""
     loaded = {package for name in (*in_system, *not_in_system) for package in LIBRARIES[name].loads.values()}
     packages = [*in_system.values(), *sorted(loaded if system[-1] == "debian" else ())]
-    by_manager = INSTALL[system[-1]].format(shlex.join(packages)) if packages else ""
-    return _all_of(by_manager, _command(*pip, packages=_packages(not_in_system, "pypi")))
+    manager, first = INSTALL[system[-1]], FIRST.get(system[-1], []) if packages else []
+    return _all_of(
+        _command(*manager, packages=first),
+        _command(*manager, packages=packages),
+        _command(*pip, packages=_packages(not_in_system, "pypi")),
+    )
 
 
 def _packages(libraries: Iterable[str], source: str) -> list[str]:

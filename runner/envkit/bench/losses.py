@@ -99,13 +99,14 @@ def compared(
 
 def loss_tolerance(workload: str, precision: str, other_ranks: bool = False) -> float:
     """Return by what share losses may differ because of rounding alone, or because of ``other_ranks``, if these do."""
-    known = find(workload)
-    usual = known.loss_tolerance if known else LOSS_TOLERANCE
-    of_ranks = known.ranks_tolerance if known and other_ranks else 0.0
+    trained = find(workload)
+    usual = trained.loss_tolerance if trained else LOSS_TOLERANCE
+    of_ranks = trained.ranks_tolerance if trained and other_ranks else 0.0
     return max(usual, of_ranks, BF16_LOSS_TOLERANCE if precision == BF16 else 0.0)
 
 
 def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:
     """The largest difference on any batch, as a share of the reference's loss; infinity where a loss is no number."""
-    shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
+    pairs = zip(losses, reference, strict=True)
+    shares = [abs(loss - of_reference) / abs(of_reference) for loss, of_reference in pairs]
     return math.inf if any(map(math.isnan, shares)) else max(shares)

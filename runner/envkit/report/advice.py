@@ -90,7 +90,7 @@ def _of_race(result: Result, folder: str) -> list[Row]:
     """
     place = Path(folder)
     if place.name == race.FOLDER and record.is_begun(place.parent):
-        shown = messages.RunFor(messages.CONFIRMED, f"envkit report {shlex.quote(str(place.parent))}")
+        shown = messages.RunFor(messages.CONFIRMED, shlex.join(("envkit", "report", str(place.parent))))
         return [Row("Next", shown, whole=True)]
     command = f"envkit advise --resume {shlex.quote(folder)}"
     is_over = result.ended not in CUT_SHORT

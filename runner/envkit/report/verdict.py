@@ -166,8 +166,9 @@ def _of_many(result: Result) -> Message:
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
     chosen = worth or faster or judgement.faster_over_memory(result) or others
     if not chosen:
-        limit = messages.WITHIN_LIMIT if any(map(judgement.left_for_memory, ranked)) else None
-        return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)), limit)
+        is_unknown = any(map(judgement.left_for_memory, ranked))
+        none_faster = messages.NoneFasterWithinLimit if is_unknown else messages.NoneFaster
+        return none_faster(of_all, things, reference, counts, beside(_shared_load(ranked)))
     supported = next((one for one in chosen if result.environments[one.arm].is_supported), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
@@ -283,8 +284,10 @@ def _of_race(result: Result) -> Message:
         return _without_result(result, leader.arm) or messages.Unfinished(leader.arm, blocks)
     if result.ended in CUT_SHORT:
         return messages.RaceUnfinished(leader.arm, blocks)
-    limit = messages.WITHIN_LIMIT if any(racer.over_memory for racer in result.race) else None
-    return messages.RaceWon(leader.arm, len(result.race), messages.OVER_LIMIT if leader.over_memory else limit)
+    won = messages.RaceWon
+    if any(racer.over_memory for racer in result.race):
+        won = messages.RaceWonOverLimit if leader.over_memory else messages.RaceWonWithinLimit
+    return won(leader.arm, len(result.race))
 
 
 def _of_loader(result: Result) -> Message:

@@ -415,7 +415,7 @@ def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advi
     result = advise("--max-memory", "10%")
     assert result.returncode == 0, result.stderr
     shown = words(result.stdout)
-    assert "FASTEST IN THE RACE BUT OVER THE MEMORY LIMIT fast, of 4 profiles; " in shown
+    assert "FASTEST IN THE RACE, BUT OVER THE MEMORY LIMIT fast, of 4 profiles; " in shown
     assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown
     assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%; to allow that: " in shown
     assert "--max-memory 105%" in shown

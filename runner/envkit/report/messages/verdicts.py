@@ -8,9 +8,9 @@ from __future__ import annotations
 from envkit.messages import Caution, Message, Note, Severity
 
 WARNING = Severity.WARNING
-WITHIN_LIMIT, OVER_LIMIT = "WITHIN THE MEMORY LIMIT", "BUT OVER THE MEMORY LIMIT"
 CI = "(95% CI {low:ratio} to {high:ratio})"
 BEST_OF_MANY = "{number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI + "[, {load}]"
+WINNER = "{winner}, of {of:count profile}; few samples chose it, so this claims nothing yet"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
 
 
@@ -220,16 +220,19 @@ class SomeFasterOverMemory(OfMany):
 
 
 class NoneFaster(Note):
-    """``limit`` is WITHIN_LIMIT where an arm left for its memory before its speed was known."""
-
-    template = "NONE FASTER[ {limit}]  {of} {things} against {reference}: {counts}[, {load}]"
+    template = "NONE FASTER  {of} {things} against {reference}: {counts}[, {load}]"
 
     of: int
     things: str
     reference: str
     counts: tuple[Counted, ...]
     load: Message | None = None
-    limit: str | None = None
+
+
+class NoneFasterWithinLimit(NoneFaster):
+    """An arm left for its memory before its speed was known."""
+
+    template = "NONE FASTER WITHIN THE MEMORY LIMIT  {of} {things} against {reference}: {counts}[, {load}]"
 
 
 class NoResults(Caution):
@@ -241,19 +244,24 @@ class NoResults(Caution):
 
 
 class RaceWon(Note):
-    """A race of so many profiles has ended. It has no interval, so it has no verdict.
+    """A race of so many profiles has ended. It has no interval, so it has no verdict."""
 
-    ``limit`` is WITHIN_LIMIT where others were above the limit on memory, and OVER_LIMIT where the winner is, too.
-    """
-
-    template = (
-        "FASTEST IN THE RACE[ {limit}]  {winner}, of {of:count profile}; few samples chose it, so this claims nothing "
-        "yet"
-    )
+    template = "FASTEST IN THE RACE  " + WINNER
 
     winner: str
     of: int
-    limit: str | None = None
+
+
+class RaceWonWithinLimit(RaceWon):
+    """Others were above the limit on memory."""
+
+    template = "FASTEST IN THE RACE WITHIN THE MEMORY LIMIT  " + WINNER
+
+
+class RaceWonOverLimit(RaceWon):
+    """The winner is above the limit on memory, as all others that were measured."""
+
+    template = "FASTEST IN THE RACE, BUT OVER THE MEMORY LIMIT  " + WINNER
 
 
 class RaceFailed(Message):
