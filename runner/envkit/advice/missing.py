@@ -53,7 +53,7 @@ class Missing:
 
 
 def os_release() -> dict[str, str]:
-    """Return what /etc/os-release says of this machine's distribution (os-release(5)); nothing if there is none."""
+    """Return the fields of this machine's /etc/os-release (os-release(5)), or an empty dict without the file."""
     try:
         return platform.freedesktop_os_release()
     except OSError:

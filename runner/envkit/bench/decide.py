@@ -143,9 +143,9 @@ def precise_enough(run: Run, fixed: Design) -> bool:
 def _leaders(run: Run) -> dict[Arm, Arm | None]:
     """Return, for each arm that was not dropped, the leader that it is compared with; a leader's is itself.
 
-    The leader is the arm of the highest speedup so far, of those that a report could recommend; None if there are none.
-    Arms that leave results and vendors' checks alone have their own leader, as reports recommend the fastest of them
-    first. So it stays if another arm is faster.
+    The leader is the arm of the highest speedup among those that a report could recommend, or None without one. Arms
+    that leave results and vendors' checks alone have their own leader, as reports recommend the fastest of them first.
+    So it stays if another arm is faster.
     """
     usable = _usable(run)
     supported = [arm for arm in usable if run.is_supported(arm)]

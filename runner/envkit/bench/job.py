@@ -74,7 +74,7 @@ class Job:
         )
 
     def _placed(self, arm: Arm, work: Work) -> Work:
-        """Return the work with this machine's measured cores, by which several processes get their CPUs."""
+        """Return the work with the measured cores of this machine, if it starts several processes."""
         cores = self.context.seen[arm.target]["inspection"].get("measured_cores")
         if not cores or self.study.nodes > 1 or not isinstance(work, Ranks | Instances):
             return work

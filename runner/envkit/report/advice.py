@@ -358,7 +358,7 @@ def _above_limit(comparison: Comparison, limit: float | None) -> Message | None:
 def _too_much_memory(result: Result) -> Message | None:
     """Return to stay with the reference, where no arm within the limit on memory is worth it, and another may be.
 
-    That is the fastest above the limit, or, if none was measured long enough, the one that needs least.
+    The message names the fastest arm above the limit, or the smallest if none has a speedup.
     """
     limit = result.study.stopping.max_memory
     if limit is None or any(map(is_worth_it, result.comparisons)):
