@@ -38,7 +38,7 @@ def test_a_training_is_watched_and_stopped(cli, tmp_path):
     assert seen["generic_matrix_code"] in (True, False)
     expected, by_itself = {one["profile"] for one in found["expected"]}, cpu_facts()["cpu_vendor"] == "GenuineIntel"
     assert "glibc-retain" in expected
-    assert ("mkl-native" in expected, "mkl-native" in found["left_out"]) == (not by_itself, by_itself)
+    assert ("glibc-retain-mkl" in expected, "glibc-retain-mkl" in found["left_out"]) == (not by_itself, by_itself)
 
 
 def test_small_operators_of_a_recurrent_network_are_counted(cli, tmp_path):
