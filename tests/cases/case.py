@@ -23,7 +23,7 @@ SHOWN_CHARACTERS = 300
 # A training is measured in this many blocks where its times are not the point.
 FEW = ("--blocks", "1", "--in-place", "--seed", "3")
 # How train.py trains unless a launch says otherwise. `envkit advise` needs an optimizer of PyTorch.
-BRIEF = {"STEPS": "40", "OPTIMIZER": "none"}
+BRIEF = {"TRAIN_S": "0.5", "OPTIMIZER": "none"}
 ADVISED = {"TRAIN_S": "60", "OPTIMIZER": "torch"}  # it is ended when it was watched
 
 
