@@ -176,7 +176,3 @@ def test_a_run_that_was_resumed_with_another_python(save_refused, tmp_path):
     path.write_text("\n".join(lines) + "\n")
     said = "was resumed with another reference kernel (Python or envkit changed); measure again"
     assert save_refused(made).endswith(said)
-
-
-def test_a_folder_without_a_record(save_refused, tmp_path):
-    assert "record.jsonl: can't be read" in save_refused(tmp_path)

@@ -210,18 +210,6 @@ def test_bad_input(refused, run_folder, arguments, said):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [("--budget", "soon"), ("--half-width", "5"), ("--scale", "65"), ("--steps", "0"), ("--timeout", "-1"),
-     ("--seed", "x"), ("--nonsense", "1"), ("--blocks", "2.5"), ("--margin", "200%")],
-)  # fmt: skip
-def test_bad_options_name_the_option(cli, option, value):
-    result = cli("bench", "baseline", option, value)
-    assert result.returncode == 2
-    assert option in result.stderr.splitlines()[-1]
-    assert result.stdout == ""
-
-
-@pytest.mark.parametrize(
     ("option", "value", "said"),
     [
         ("--precision", "1%",
@@ -247,28 +235,3 @@ def test_an_interpreter_without_torch(refused, bench_arguments, simulation, run_
 def test_a_profile_of_ones_own_is_not_called_like_the_reference(refused, write_profile):
     path = write_profile("baseline", "env:\n  OMP_NUM_THREADS: 1\n")
     assert refused("bench", path) == f"envkit: {path}: a profile of your own can't be called 'baseline'; rename it"
-
-
-def test_synthetic_data_is_said_loudly(bench, simulation, instant):
-    simulation.worker("mine", does="exit", status=3)
-    assert "SYNTHETIC DATA: losses and accuracy are meaningless" in bench("mine").stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--keep-env", "OMP_NUM_TREADS"], "--keep-env OMP_NUM_TREADS: it is not set in your environment"),
-        (["--full", "--steps", 5], "--steps has no effect with --full"),
-        (["--full", "--budget", "10s"], "--budget has no effect with --full"),
-        (["--full", "--half-width", "1%"], "--half-width has no effect with --full"),
-        (["--epochs", 2], "--epochs 2 has no effect without --full"),
-    ],
-)
-def test_options_that_are_refused(refused, bench_arguments, options, said):
-    assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {said}")
-
-
-@pytest.mark.parametrize("command", [("bench",), ("submit", "--dry-run")])
-def test_blocks_whose_number_is_given_stop_at_no_half_width(refused, command):
-    said = "--half-width has no effect with --blocks, which never stops early; leave it out"
-    assert refused(*command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"envkit: {said}"

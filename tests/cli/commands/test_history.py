@@ -221,13 +221,6 @@ def test_nothing_like_that(cli, results):
     assert cli("history", results, "--profile", "none").stdout == said
 
 
-@pytest.mark.parametrize(("option", "value"), [("--since", "soon"), ("--limit", "0"), ("--verdict", "good")])
-def test_bad_options_name_the_option(cli, option, value):
-    result = cli("history", option, value)
-    assert result.returncode == 2
-    assert option in result.stderr.splitlines()[-1]
-
-
 def test_when_nothing_can_be_read_only_that_is_said(cli, tmp_path):
     (tmp_path / record.FILE_NAME).write_text("nonsense\n")
     lines = cli("history", tmp_path).stdout.splitlines()

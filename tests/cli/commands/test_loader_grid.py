@@ -61,13 +61,6 @@ def test_a_profile(loader_grid, simulation, write_profile, run_folder, undrawn):
     assert {start["name"] for start in simulation.starts()} == {"mine"}
 
 
-def test_json(loader_grid, run_folder, undrawn):
-    document = json.loads(loader_grid(*SMALL, "--json").stdout)
-    assert len(document["cells"]) == 4
-    assert document["cells"][0]["batch"] == 16
-    assert document["record"] == str(run_folder)
-
-
 def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loader_grid, run_folder, monkeypatch):
     monkeypatch.setattr(extras, "is_there", lambda package: package != "matplotlib")
     result = loader_grid(*SMALL)
@@ -76,10 +69,3 @@ def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loa
     assert f"envkit: {text(MissingExtra('the picture', 'matplotlib', 'plots'))}" in result.stderr.splitlines()
     assert not (run_folder / "grid.png").exists()
     assert "picture" not in result.stdout
-
-
-@pytest.mark.parametrize("option", ["--workers=1,", "--batches=0", "--prefetch=-1"])
-def test_lists_that_are_none(cli, option):
-    result = cli("loader-grid", option)
-    assert result.returncode == 2
-    assert "is not a list of whole numbers" in result.stderr.splitlines()[-1]

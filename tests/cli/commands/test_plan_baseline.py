@@ -53,11 +53,6 @@ def test_baseline_is_measured_against_itself(study, cli, simulation, instant, sa
     assert lines[-1] == f"details   envkit report {run_folder} --details"
 
 
-def test_the_baseline_by_name_is_the_same(study, instant, samples, run_folder):
-    assert study("baseline", "--output", run_folder).returncode == 0
-    assert Counter(arm for _, arm in samples()) == {"baseline": 10, "again": 10}
-
-
 def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, study, simulation, instant, tmp_path):
     fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
     simulation.worker("baseline", seconds=[1.0, 2.0, 0.7])
@@ -84,32 +79,3 @@ def test_a_later_run_shows_it_next_to_its_speedup(study, found, instant, own_sur
 def test_a_run_of_another_length_does_not_show_it(study, found, instant):
     assert study().returncode == 0
     assert found("--steps", 4)[0] is None
-
-
-def test_a_run_is_gone_on_with(study, cli, simulation, instant, samples, run_folder):
-    simulation.worker("baseline", does="interrupt", **{"from": 7})
-    assert study("--output", run_folder).returncode == 130
-    simulation.worker("baseline")
-    resumed = cli("plan", "--resume", run_folder)
-    assert resumed.returncode == 0
-    assert len(samples()) == 20
-    # the options are those of the recorded command line
-    assert f" envkit bench PROFILE --python {simulation.python} --steps 3 --data synthetic" in (resumed.stdout)
-
-
-def test_json(study, instant):
-    document = json.loads(study("--json").stdout)
-    (comparison,) = document["comparisons"]
-    assert comparison["arm"] == "again"
-    assert comparison["speedup"]["low"] <= 1 <= comparison["speedup"]["high"]
-    scale, blocks = document["scale"], comparison["speedup"]["blocks"]
-    assert scale != comparison["deviation"]
-    assert [(need["difference"], need["blocks"]) for need in document["needs"]] == [
-        (difference, blocks_needed(scale, blocks, difference)) for difference in (0.01, 0.02, 0.05)
-    ]
-
-
-@pytest.mark.parametrize("option", [("--full",), ("--epochs", 2)])
-def test_a_full_training_is_refused(refused, option):
-    line = refused("plan", *option)
-    assert line == f"envkit: plan takes no {option[0]}: one run each has no confidence interval"

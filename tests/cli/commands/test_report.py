@@ -122,11 +122,6 @@ def test_a_run_without_looks(cli, tmp_path, blocks, said):
     assert "design    no interim analyses" in details.stdout
 
 
-def test_a_missing_folder(refused, tmp_path):
-    said = refused("report", tmp_path / "none")
-    assert said.startswith(f"envkit: {tmp_path}/none/record.jsonl: can't be read: No such file or directory; ")
-
-
 @pytest.fixture
 def measured(tmp_path):
     """The folder of a run of three arms."""

@@ -100,14 +100,6 @@ def test_one_is_what_it_is_without_any(bench, simulation, instant, kind):
     assert {start["name"] for start in simulation.starts()} == {"baseline", "mine"}
 
 
-@both
-@pytest.mark.parametrize("number", ["0", "-1", "two"])
-def test_what_is_no_number_of_them(cli, kind, number):
-    result = cli("bench", "baseline", kind.option, number)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert f"{kind.option}: '{number}' is not a whole number above 0" in result.stderr
-
-
 @pytest.mark.parametrize(("kind", "who"), [(INSTANCES, "each"), (RANKS, "each rank")], ids=["instances", "ranks"])
 @pytest.mark.parametrize(
     ("cores", "number", "usable", "fix"),

@@ -71,12 +71,6 @@ def test_a_command_line_that_is_one_word(refused, tmp_path, monkeypatch, word, l
     assert refused("bench", "baseline", "--", word) == f"envkit: {line.format(tmp_path)}"
 
 
-def test_no_steps_of_its_optimizer_are_none(cli):
-    result = cli("bench", "baseline", "--optimizer-steps", 0, *OWN)
-    assert result.returncode == 2
-    assert "--optimizer-steps: '0' is not a whole number above 0" in result.stderr
-
-
 @pytest.fixture
 def message_of(monkeypatch):
     """Return the message with which a command line is refused."""
