@@ -17,7 +17,7 @@ REFUSED = {
     "advise": ["--pid", "1", "--", "true"],
     "bench": ["nosuch"],
     "matrix": ["nosuch"],
-    "tune": ["--space=nosuch"],
+    "tune": ["--space", "nosuch"],
     "ablate": ["nosuch"],
     "profiles": ["--nosuch"],
     "show": ["nosuch"],
@@ -44,8 +44,9 @@ def test_every_command_is_tried():
 
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_is_refused_is_a_document_too(cli, tmp_path, command):
-    first, *rest = REFUSED[command]
-    result = cli(command, first, "--json", *rest, cwd=tmp_path)
+    given = REFUSED[command]
+    end = given.index("--") if "--" in given else len(given)
+    result = cli(command, *given[:end], "--json", *given[end:], cwd=tmp_path)
     (line,) = result.stderr.splitlines()
     error = json.loads(result.stdout)["error"]
     assert (result.returncode, error["severity"], f"envkit: {error['text']}") == (2, "error", line)

@@ -80,20 +80,6 @@ def test_the_name_of_a_setting_stays_whole(ablate, planted):
     assert {"OMP_MAX_ACTIVE_LEVELS", "MALLOC_MMAP_THRESHOLD_"} <= {*names}
 
 
-def test_the_comparisons_share_one_error_rate(ablate, planted, run_folder):
-    planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
-    ablate(TWO)
-    study = Study.from_json(record.first(run_folder)["study"])
-    assert [(arm.name, other.name) for arm, other in study.pairs] == [
-        ("mine", "baseline"),
-        ("OMP_WAIT_POLICY alone", "baseline"),
-        ("OMP_STACKSIZE alone", "baseline"),
-        ("mine", "OMP_STACKSIZE alone"),
-        ("mine", "OMP_WAIT_POLICY alone"),
-    ]
-    assert study.sharing == 5
-
-
 def test_two_that_only_help_together(ablate, planted):
     planted(lambda variables: 0.4 if {"OMP_WAIT_POLICY", "OMP_STACKSIZE"} <= variables.keys() else 0.0)
     found = settings(ablate(TWO, "--json"))
@@ -153,12 +139,6 @@ def test_a_library_and_one_variable_of_its(ablate, planted, arms):
     assert (conf["alone"], conf["beside"], conf["without"]) == ("mine", "jemalloc alone", "jemalloc alone")
     assert conf["contribution"] == "alone"
     assert found["jemalloc"]["without"] == "baseline"
-
-
-def test_a_profile_that_does_not_apply_is_refused(refused, instant, simulation, run_folder):
-    line = refused("ablate", "one-socket", "--python", simulation.python, "--output", run_folder)
-    assert line.startswith("envkit: profile 'one-socket' needs numa_nodes to be 2 or more, and here it is 1: ")
-    assert not run_folder.exists()
 
 
 def seen(policy):
@@ -224,33 +204,6 @@ def test_where_the_baseline_fails_no_part_is_blamed(ablate, planted):
     assert result.returncode == 1
     assert "left out" not in result.stderr
     assert "FAILED" in result.stdout
-
-
-def test_an_interrupted_run_is_gone_on_with_and_all_reports_are_there(ablate, planted, cli, run_folder, tmp_path):
-    engine = planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
-
-    def interrupt(variables):
-        if engine.trained > 30:
-            raise KeyboardInterrupt
-
-    engine.misbehave = interrupt
-    result = ablate(TWO)
-    assert result.returncode == 130
-    assert f"continue with: envkit bench --resume {run_folder}" in result.stderr
-    engine.misbehave = lambda variables: None
-    for path in (run_folder / "profiles").iterdir():
-        path.unlink()  # all that it takes is in the record
-    result = cli("ablate", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert "OMP_WAIT_POLICY gives the speedup alone" in joined(result)
-    assert "mine-only-OMP_WAIT_POLICY" in cli("export", run_folder, "--format", "csv").stdout
-    listed = cli("history", run_folder.parent).stdout
-    assert "OMP_WAIT_POLICY" in listed
-    assert "those without a setting against mine" in " ".join(listed.split())
-    page, picture = tmp_path / "page.html", tmp_path / "picture.png"
-    assert cli("report", run_folder, "--html", page, "--png", picture, "--markdown").returncode == 0
-    assert "OMP_WAIT_POLICY gives the speedup alone" in page.read_text()
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_results_name_what_they_are_compared_with(ablate, planted, cli, run_folder):

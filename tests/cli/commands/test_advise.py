@@ -105,13 +105,6 @@ def test_where_nothing_helps_it_says_so(advise, watched, fits):
     assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL uses code" in said
 
 
-def test_a_machine_where_no_profile_applies(advise, fits):
-    fits(fits={"intel-omp": FITS["intel-omp"]})
-    result = advise()
-    assert result.returncode == 0
-    assert words(result.stdout).startswith("No profile that was measured on other trainings applies to this machine ")
-
-
 def test_on_another_machine_ranges_are_said_to_come_from_elsewhere(advise, fits):
     fits(machine="Another CPU, 64 usable CPUs")
     said = words(advise().stdout)

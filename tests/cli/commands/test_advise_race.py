@@ -288,14 +288,6 @@ def test_a_folder_that_holds_a_run_is_refused_before_anything_is_watched(advise,
     assert simulation.starts(all=True) == []
 
 
-def test_only_watching(advise, candidates, cli, simulation, tmp_path):
-    result = cli("advise", "--watch-only", "--python", simulation.python, "--", "python", "train.py", cwd=tmp_path)
-    assert result.returncode == 0
-    assert "next measure which is the fastest: envkit advise --python" in words(result.stdout)
-    assert "race now" not in result.stderr
-    assert not (tmp_path / "results").exists()
-
-
 @pytest.mark.parametrize(("limit", "winner"), [("100%", "fast"), ("99%", "near")])
 def test_a_profile_above_the_memory_limit_does_not_win(advise, planted, raced, limit, winner):
     planted(fast={"peak_memory_bytes": 2**30})

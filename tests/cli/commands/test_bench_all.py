@@ -31,40 +31,7 @@ def study(run_folder):
     return lambda: Study.from_json(record.first(run_folder)["study"])
 
 
-def starts(simulation):
-    """What was measured, by profile and workload."""
-    return {(start["name"], start["training"]["workload"]): start["training"] for start in simulation.starts()}
-
-
 # --- all workloads ---
-
-
-def test_every_profile_is_measured_on_every_workload(bench, simulation, instant, study):
-    simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--workload", "all", "--blocks", 8)
-    assert result.returncode == 0, result.stderr
-    assert starts(simulation).keys() == {(name, workload) for name in ("baseline", "mine") for workload in ALL}
-    assert [arm.name for arm in study().compared] == [f"mine on {workload}" for workload in ALL]
-    assert [arm.name for arm in study().references] == [f"baseline on {workload}" for workload in ALL]
-    assert "mine is faster on every workload: envkit exec" in words(result.stdout)
-
-
-def test_each_workload_gets_its_own_steps_and_data(bench, simulation, instant):
-    assert bench("mine", "--workload", "all", "--blocks", 1).returncode == 0
-    found = starts(simulation)
-    assert found["mine", "cnn"]["data"] == "synthetic"
-    assert {found["mine", name]["data"] for name in ALL[1:]} == {"generated"}
-    # --steps 3 is for all, and each has its own to warm up
-    assert [found["mine", name]["steps"] for name in ALL] == [3] * 4
-    assert [found["mine", name]["warmup_steps"] for name in ALL] == [5, 10, 10, 10]
-
-
-def test_what_was_learnt_is_tested_once_for_each(bench, simulation, instant):
-    assert bench("mine", "--workload", "all", "--blocks", 4).returncode == 0
-    tested = [start for start in simulation.starts() if start["training"]["tests"]]
-    assert sorted((start["name"], start["training"]["workload"]) for start in tested) == sorted(
-        ("baseline", workload) for workload in ALL
-    )
 
 
 def test_there_is_time_for_intervals_by_default(cli, instant, bench_arguments, run_folder, study):

@@ -51,7 +51,7 @@ def bench_images(cli, run_folder):
 # --- what is measured ---
 
 
-def test_images_are_compared_in_one_interleaved_run(bench_images, old, new, run_folder):
+def test_images_are_compared_in_one_interleaved_run(bench_images, cli, old, new, run_folder):
     new.worker("baseline", seconds=times(0.5))
     result = bench_images()
     assert result.returncode == 0, result
@@ -65,14 +65,13 @@ def test_images_are_compared_in_one_interleaved_run(bench_images, old, new, run_
     # the reference kernel runs where the reference does
     started = [{start["name"] for start in image.starts(all=True)} for image in (old, new)]
     assert ["reference-kernel" in names for names in started] == [True, False]
-
-
-def test_the_reference_is_the_one_that_it_is_held_against_and_the_report_says_so(bench_images, old, new):
-    new.worker("baseline", seconds=times(0.5))
-    said = words(bench_images().stdout)
+    said = words(result.stdout)
     assert said.startswith("FASTER image new: 2.00x image old speed")
     assert f"Use envkit exec baseline --engine docker --image {NEW} -- python train.py" in said
     assert "image samples ms/step" in said
+    listed = words(cli("history", run_folder).stdout)
+    assert "baseline in new" in listed
+    assert "against old" in listed
 
 
 def test_a_slower_image_is_not_recommended(bench_images, old, new):
@@ -175,8 +174,11 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def test_what_differs_between_images_is_in_the_json(bench_images, different):
-    document = json.loads(bench_images(*IMAGES, "--json").stdout)
+def test_what_differs_between_images_is_in_every_report(bench_images, different, cli, run_folder, tmp_path, undrawn):
+    short = bench_images().stdout
+    # of the record, later, the same
+    assert cli("report", run_folder).stdout == short
+    document = json.loads(cli("report", run_folder, "--json").stdout)
     assert document["reference"] == "old"
     found = {one["what"]: (one["reference"], one["image"]) for one in document["image_differences"]["new"]}
     digests = found.pop("image digest")
@@ -184,24 +186,12 @@ def test_what_differs_between_images_is_in_the_json(bench_images, different):
     assert found == EXPECTED
     # what a timing depends on most comes first
     assert list(found)[-1] == "system package libjemalloc2"
-
-
-def test_what_differs_between_images_is_in_the_report(bench_images, different, cli, run_folder):
-    short = bench_images().stdout
     printed = cli("report", run_folder, "--details").stdout
     lines = [line.split() for line in printed.splitlines()]
     assert ["what", "differs", "old", "(reference)", "new"] in lines
     assert ["package", "intel-openmp", "2025.3.3", "2026.2.0"] in lines
     assert ["system", "package", "libjemalloc2", "5.3.0-1", "-"] in lines
     assert "sympy" not in printed  # which is the same in both
-    # the same of the record, later
-    assert cli("report", run_folder).stdout == short
-
-
-def test_what_differs_between_images_is_on_the_page_and_in_markdown(
-    bench_images, different, cli, run_folder, tmp_path, undrawn
-):
-    bench_images()
     assert cli("report", run_folder, "--html", tmp_path / "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "FASTER  image new" in page or "image new: " in page
@@ -273,13 +263,6 @@ def test_it_is_no_calibration_and_takes_that_of_its_reference(
     first = record.first(run_folder)
     assert first["study"]["view"] == "images"
     assert first["calibration"]["folder"] == str(results / "old")
-
-
-def test_history_names_both_images(bench_images, old, new, cli, run_folder):
-    bench_images()
-    listed = words(cli("history", run_folder).stdout)
-    assert "baseline in new" in listed
-    assert "against old" in listed
 
 
 # --- bad input: one line, status 2, nothing recorded ---

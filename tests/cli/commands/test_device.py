@@ -236,12 +236,23 @@ def test_they_are_shown_as_they_are_in_an_image(cli, in_image, command):
     assert looked["work"]["gpus"]
 
 
-def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):
-    machine(1)
-    for name in ("baseline", "baseline warming"):
-        simulation.worker(name, evidence={"gpu": {"one_queue": True, "cublas_workspace_bytes": 2**25}})
-    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
-    result = cli("matrix", "gpu-one-queue", "gpu-cublas-fixed", "nccl-log", *ON_GPU, *fixed)
+@pytest.fixture
+def on_one_gpu(cli, simulation, instant, machine, run_folder):
+    """Measure shipped profiles on a machine with a GPU, of which all workers see this."""
+
+    def run(command, *profiles, **seen):
+        machine(1)
+        for name in ("baseline", "baseline warming"):
+            simulation.worker(name, evidence={"gpu": seen})
+        fixed = ["--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
+        return cli(command, *profiles, *ON_GPU, "--python", simulation.python, *fixed)
+
+    return run
+
+
+def test_they_are_measured_where_there_are_some(on_one_gpu, simulation, run_folder):
+    named = ("gpu-one-queue", "gpu-cublas-fixed", "nccl-log")
+    result = on_one_gpu("matrix", *named, one_queue=True, cublas_workspace_bytes=2**25)
     assert result.returncode == 0, result.stderr
     assert result.stderr.startswith("left out nccl-log: needs gpus to be 2 or more, and here it is 1")
     events = record.read(run_folder)
@@ -259,24 +270,16 @@ def test_they_are_measured_where_there_are_some(cli, simulation, instant, machin
         ("gpu-cublas-fixed", {}, "gpu.cublas_workspace_bytes: expected 33554432, seen nothing"),
     ],
 )  # fmt: skip
-def test_a_variable_that_was_given_and_came_to_nothing(cli, simulation, instant, machine, run_folder, name, seen, said):
-    machine(1)
-    for start in ("baseline", "baseline warming"):
-        simulation.worker(start, evidence={"gpu": seen})
-    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
-    result = cli("bench", name, *ON_GPU, *fixed)
+def test_a_variable_that_was_given_and_came_to_nothing(on_one_gpu, cli, run_folder, name, seen, said):
+    result = on_one_gpu("bench", name, **seen)
     assert result.returncode == 1
     assert result.stdout.startswith(f"NOT IN EFFECT  {name}: no speedup is reported")
     assert said in words(cli("report", run_folder, "--details").stdout)
 
 
-def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant, machine, run_folder):
+def test_what_the_worker_could_not_tell_is_not_verified(on_one_gpu, cli, run_folder):
     """Neither a failure nor a proof: it is measured, and the report says what is open."""
-    machine(1)
-    for start in ("baseline", "baseline warming"):
-        simulation.worker(start, evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
-    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
-    result = cli("bench", "gpu-one-queue", *ON_GPU, *fixed)
+    result = on_one_gpu("bench", "gpu-one-queue", not_verified={"one_queue": "the times are not clear"})
     assert result.returncode == 0, result.stdout
     said = words(result.stdout)
     assert "not verified: gpu.one_queue (the times are not clear)" in said

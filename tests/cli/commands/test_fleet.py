@@ -8,10 +8,9 @@ import shutil
 import pytest
 from envkit.bench import record
 
-from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node
-from tests.cluster.slurm.conftest import settings, study
+from tests.cluster.slurm.conftest import study, submission_in
 
 
 def test_slow_nodes_and_what_they_share(cli, tmp_path):
@@ -109,10 +108,6 @@ def test_bad_input(refused, tmp_path):
         f"envkit: {tmp_path}/none: can't be read: No such file or directory; give a folder with a folder per node"
     )
     assert "holds no records" in refused("fleet", "report", tmp_path)
-    assert refused("fleet", "report") == "envkit: fleet report takes one folder; give: envkit fleet report DIR"
-    assert refused("fleet", "report", tmp_path, "--budget", "5s") == (
-        "envkit: --budget has no effect with fleet report, which measures nothing; leave it out"
-    )
     fleet(tmp_path, 2, samples=3)
     line = refused("fleet", "report", tmp_path)
     assert line.endswith("none of its 2 nodes can be used; n00: has 3 samples only, and 6 are needed")
@@ -188,8 +183,6 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
             ("intel-omp", "--nodelist", "a", "--workload", "all"),
             "--workload all: envkit fleet trains one workload; name",
         ),
-        (("intel-omp", "jemalloc", "--nodelist", "a"), "fleet judges nodes by one profile: choose among intel-omp, j"),
-        (("intel-omp", "--nodelist", "a", "--profile", "intel"), "--profile intel: it is not measured; choose among "),
         (("intel-omp", "--nodelist", "a", "--full"), "--full trains once, and a node is judged by 6 samples at least"),
         (("intel-omp", "--nodelist", "a", "--blocks", "5"), "--blocks 5: a node is judged by 6 samples at least; give"),
         (("intel-omp", "--nodelist", "a", "--sbatch", "hold"), "--sbatch hold: the batch script sets hold itself; lea"),
@@ -212,13 +205,10 @@ def test_a_page_that_can_not_be_written_is_refused_before_anything_is_measured(r
 @pytest.fixture
 def submission(tmp_path):
     """One of which all nodes have measured: nothing is asked of Slurm."""
-    folder = tmp_path / "submission"
-    document = settings(nodes=8, nodelist=tuple(f"n{number:02}" for number in range(8)), fleet=True).to_json()
-    records.write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
-    records.seal(folder)
-    fleet(folder, 8, slower={"n03": 0.4})
-    for number in range(8):
-        (folder / f"n{number:02}/node.json").write_text('{"job": "17", "began": 1.0, "ended": 2.0, "status": 0}')
+    names = tuple(f"n{number:02}" for number in range(8))
+    folder = fleet(submission_in(tmp_path / "submission", nodes=8, nodelist=names, fleet=True), 8, slower={"n03": 0.4})
+    for name in names:
+        (folder / f"{name}/node.json").write_text('{"job": "17", "began": 1.0, "ended": 2.0, "status": 0}')
     return folder
 
 
@@ -246,9 +236,7 @@ def test_nodes_that_never_began_are_in_the_report(cli, submission):
 
 
 def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path):
-    document = settings(nodes=12, fleet=True, study=study("mine", margin=0.2)).to_json()
-    records.write(tmp_path, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
-    records.seal(tmp_path)
+    submission_in(tmp_path, nodes=12, fleet=True, study=study("mine", margin=0.2))
     fleet(tmp_path, 12, slower={"n02": 0.1}, noise=0.003)
     assert "beyond +20.0% (--margin)" in words(cli("fleet", "report", tmp_path).stdout)
     assert cli("fleet", "report", tmp_path, "--margin", "2%").stdout.startswith("SLOW  1 of 12 nodes")

@@ -29,22 +29,6 @@ def workers(simulation, instant):
     return plant
 
 
-def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
-    assert bench("mine", "--instances", 2, "--blocks", 1).returncode == 0
-    starts = {start["name"]: start for start in simulation.starts()}
-    training = Train("cnn", "synthetic", warmup_steps=5, steps=3)
-    trained, several = document_of(training), document_of(Instances(2, training))
-    assert {name: start["work"] for name, start in starts.items()} == {
-        "baseline": trained, "mine": trained, "mine x 2": several
-    }  # fmt: skip
-    threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
-    assert threads == {"baseline": None, "mine": None, "mine x 2": "1"}
-    study = Study.from_json(events()[0]["study"])
-    assert [(arm.name, arm.instances) for arm in study.arms] == [("baseline", None), ("mine", None), ("2 x mine", 2)]
-    # of one process and of two at once with the baseline, and of these two with each other
-    assert study.sharing == 3
-
-
 def test_what_all_do_in_a_second_beside_one_process(bench, workers):
     """In as many blocks as three comparisons take."""
     result = bench("mine", "--instances", 2, "--blocks", 8, "--json")
@@ -93,11 +77,6 @@ def test_where_one_after_the_other_is_better(bench, workers):
     workers(seconds=times(1.25))
     text = words(bench("mine", "--instances", 2, "--blocks", 8).stdout)
     assert "Next train one after another under mine: 2 at once have lower throughput" in text
-
-
-def test_too_few_blocks_for_intervals(bench, workers):
-    text = words(bench("mine", "--instances", 2, "--blocks", 2).stdout)
-    assert text.startswith("NO VERDICT 2 x mine: 2 complete blocks (one sample of each), and a verdict needs 7")
 
 
 def test_several_at_once_are_no_advice_under_a_profile_that_is_slower_than_the_baseline(bench, simulation, instant):

@@ -49,42 +49,31 @@ def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation, un
         assert (start["training"]["warmup_steps"], start["training"]["steps"]) == (4, 16)
 
 
+STAYING = "loader-w2-b32-p2-spawn-persistent"
+
+
 @pytest.mark.parametrize(
-    ("seen", "said"),
+    ("workload", "seen", "said"),
     [
-        ({"start": "fork"}, "used spawn to start DataLoader workers, but used fork"),
-        ({"start": None}, "DataLoader workers by spawn, but how they were started is unknown"),
-        (
-            {"persistent": False},
-            "kept its DataLoader workers between epochs, but the next epoch had new ones",
-        ),
-        (
-            {"persistent": None},
-            "so it is unknown whether DataLoader's workers persist; give more --steps",
-        ),
+        (STAYING, {"start": "fork"}, "used spawn to start DataLoader workers, but used fork"),
+        (STAYING, {"start": None}, "DataLoader workers by spawn, but how they were started is unknown"),
+        (STAYING, {"persistent": False}, "kept its DataLoader workers between epochs, but the next epoch had new ones"),
+        (STAYING, {"persistent": None}, "so it is unknown whether DataLoader's workers persist; give more --steps"),
+        ("loader-w2-b32-p2-fork", {"persistent": True}, "started new DataLoader workers for each epoch, but kept them"),
     ],
 )
-def test_a_setting_that_did_not_take_effect_is_an_error(own, simulation, seen, said):
+def test_a_setting_that_did_not_take_effect_is_an_error(own, simulation, workload, seen, said):
     simulation.worker("mine", loader=seen)
-    result = own("--workload", "loader-w2-b32-p2-spawn-persistent", "--steps", 10)
+    result = own("--workload", workload, "--steps", 10)
     assert result.returncode == 1
     line = words(result.stdout).partition("Failed ")[2]
     assert line.startswith("block 1, mine: the worker ")
     assert said in line
 
 
-def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
-    simulation.worker("mine", loader={"persistent": True})
-    result = own("--workload", "loader-w2-b32-p2-fork", "--steps", 10)
-    end = "should have started new DataLoader workers for each epoch, but kept them"
-    assert (result.returncode, end in words(result.stdout)) == (1, True)
-
-
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--start-method", "fork", "--workers", "0"],
-         "--start-method has no effect with --workers 0, which starts no worker; leave it out"),
         (["--persistent-workers", "yes", "--workers", "0,2"],
          "--persistent-workers has no effect with --workers 0, which starts no worker; leave it out"),
         (["--start-method", "fork", "--batches", "128"],
@@ -92,10 +81,6 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
          "give at most 80"),
         (["--start-method", "fork", "--steps", "3"],
          "--steps 3: an epoch of batches of 32 has 5 steps, and a sample must see one end; give at least 5"),
-        (["--start-method", "fork", "--persistent-workers", "no"],
-         "loader-grid compares settings, and this is only one; give "),
-        (["--start-method", "spawn", "--workload", "cnn"],
-         "--workload has no effect with loader-grid, which measures the loader; leave it out"),
     ],
 )  # fmt: skip
 def test_what_can_t_be(refused, run_folder, options, line):

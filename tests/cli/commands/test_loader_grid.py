@@ -45,14 +45,17 @@ def test_the_usual_grid(loader_grid, simulation, run_folder, undrawn):
     assert len(simulation.starts()) == 3 * len(names)
 
 
-def test_prefetch_is_of_workers_only(loader_grid, simulation, undrawn):
-    assert loader_grid("--workers", "0,2", "--batches", "16", "--prefetch", "2,8", "--blocks", 1).returncode == 0
-    assert measured(simulation) == ["loader-w0-b16", "loader-w2-b16-p2", "loader-w2-b16-p8"]
-
-
-def test_pinned_memory_is_measured_too_where_there_is_an_accelerator(loader_grid, simulation, undrawn):
-    assert loader_grid("--workers", "1", "--batches", "16", "--pin-memory", "--blocks", 1).returncode == 0
-    assert measured(simulation) == ["loader-w1-b16-p2", "loader-w1-b16-p2-pin"]
+@pytest.mark.parametrize(
+    ("options", "workloads"),
+    [
+        # batches are made ahead by workers only
+        (("--workers", "0,2", "--prefetch", "2,8"), ["loader-w0-b16", "loader-w2-b16-p2", "loader-w2-b16-p8"]),
+        (("--workers", "1", "--pin-memory"), ["loader-w1-b16-p2", "loader-w1-b16-p2-pin"]),
+    ],
+)
+def test_the_cells_of_other_settings(loader_grid, simulation, undrawn, options, workloads):
+    assert loader_grid("--batches", "16", *options, "--blocks", 1).returncode == 0
+    assert measured(simulation) == workloads
 
 
 def test_a_profile(loader_grid, simulation, write_profile, run_folder, undrawn):

@@ -180,13 +180,6 @@ def test_two_minutes_for_each_unless_it_is_told_otherwise(cli, one, simulation, 
     assert record.first(tmp_path / "short")["study"]["stopping"]["budget_s"] == 50
 
 
-def test_json_and_the_report_afterwards_say_the_same(matrix, cli, one, run_folder):
-    found = json.loads(matrix(one("a", 0.5), one("b", 2.0), "--json").stdout)
-    assert {one["arm"]: one["verdict"] for one in found["comparisons"]} == {"a": "faster", "b": "slower"}
-    reported = json.loads(cli("report", run_folder, "--json").stdout)
-    assert reported["comparisons"] == found["comparisons"]
-
-
 def test_where_no_profile_applies_nothing_is_measured(matrix, run_folder):
     result = matrix("interleave")
     assert (result.returncode, result.stdout) == (2, "")

@@ -36,27 +36,6 @@ def workers(simulation, instant):
     return plant
 
 
-def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
-    assert bench("mine", "--nproc", 2, "--blocks", 1).returncode == 0
-    starts = {start["name"]: start for start in simulation.starts()}
-    training = Train("cnn", "synthetic", warmup_steps=5, steps=3)
-    assert {name: start["work"] for name, start in starts.items()} == {
-        "baseline on 2 ranks": document_of(Ranks(2, training)),
-        "mine on 2 ranks": document_of(Ranks(2, training)),
-        "baseline": document_of(training),
-        "baseline on 1/2": document_of(Ranks(1, training, cpu_shares=2)),
-    }
-    # one process on all CPUs is what it is without ranks; the others have the threads of their part of two cores
-    threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
-    assert threads.pop("baseline") is None
-    assert set(threads.values()) == {"1"}
-    study = Study.from_json(events()[0]["study"])
-    assert [arm.name for arm in study.arms] == ["baseline", "mine", "1 process", "1 process on 1/2"]
-    assert (study.reference.name, [arm.name for arm in study.compared]) == ("baseline", ["mine"])
-    # a verdict on the profile, two speedups over one process, and the baseline's efficiency
-    assert (study.sharing, study.ranks) == (4, 2)
-
-
 def test_speedup_efficiency_and_communication(bench, workers):
     """In as many blocks as four comparisons take."""
     result = bench("mine", "--nproc", 2, "--blocks", 8, "--json")
@@ -110,10 +89,6 @@ def test_how_unlike_ranks_communicate(bench, cli, workers, run_folder):
     assert text.count("for 10% of a step, by the profiler") == 2
     scaling = json.loads(cli("report", run_folder, "--json").stdout)["scaling"]
     assert {one["arm"]: one["communication_range"] for one in scaling} == {"mine": [0.05, 0.1], "baseline": [0.1, 0.1]}
-
-
-def test_too_few_blocks_for_intervals(bench, workers):
-    assert "Scaling" not in words(bench("mine", "--nproc", 2, "--blocks", 2).stdout)
 
 
 def test_the_baseline_alone(bench, workers):

@@ -157,10 +157,6 @@ def test_a_run_is_not_resumed_in_other_surroundings(failed_run, simulation, refu
     assert (failed_run / record.FILE_NAME).read_bytes() == before
 
 
-def test_resuming_a_folder_without_a_run(refused, tmp_path):
-    assert f"{tmp_path}/record.jsonl: can't be read" in refused("bench", "--resume", tmp_path)
-
-
 # --- one at a time ---
 
 
@@ -190,11 +186,3 @@ def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(failed_run, 
     with record.Record.reopen(failed_run):
         message = refused("bench", "--resume", failed_run)
     assert message.startswith(f"envkit: {failed_run}/record.jsonl: another envkit process is writing to it; ")
-
-
-def test_a_second_run_in_the_same_folder_is_refused(failed_run, bench, simulation):
-    before, begun = (failed_run / record.FILE_NAME).read_bytes(), len(simulation.starts())
-    result = bench("mine")
-    assert (result.returncode, len(simulation.starts())) == (2, begun)
-    assert f"{failed_run}/record.jsonl: already holds a run; continue it with --resume {failed_run}" in result.stderr
-    assert (failed_run / record.FILE_NAME).read_bytes() == before

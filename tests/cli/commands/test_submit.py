@@ -17,8 +17,8 @@ from envkit.messages import Printed
 from envkit.worker.modes import Options
 
 from tests.cli.commands.conftest import words
-from tests.cluster.slurm.conftest import settings
-from tests.records import run_events, seal, write
+from tests.cluster.slurm.conftest import submission_in
+from tests.records import run_events, write
 
 
 @pytest.fixture
@@ -183,10 +183,7 @@ def test_sbatch_is_missing(refused, tmp_path):
 @pytest.fixture
 def submission(tmp_path):
     """One of which all nodes have measured: nothing is asked of Slurm."""
-    folder = tmp_path / "submission"
-    document = settings(nodes=2).to_json()
-    write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
-    seal(folder)
+    folder = submission_in(tmp_path / "submission", nodes=2)
     for name in ("node1", "node2"):
         Outcome("17", 1.0, 2.0, 0).write(write(folder / name, run_events(ended="complete")))
     return folder

@@ -8,24 +8,14 @@ from envkit.cluster.slurm.node_status import Outcome
 from envkit.engines.slurm import client
 from envkit.messages import Printed
 
-from tests.cluster.slurm.conftest import settings
-from tests.records import run_events, seal, write
-
-
-def submission(folder, **how):
-    """The folder of one with these settings, of which nothing is measured yet."""
-    document = settings(**how).to_json()
-    place = write(
-        folder / "submission", [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}]
-    )
-    seal(place)
-    return place
+from tests.cluster.slurm.conftest import submission_in
+from tests.records import run_events, write
 
 
 @pytest.fixture
 def begun(tmp_path):
     """Of two nodes, of which node1 was asked for by name, node2 began, and was interrupted."""
-    folder = submission(tmp_path, nodes=2, nodelist=("node1",))
+    folder = submission_in(tmp_path / "submission", nodes=2, nodelist=("node1",))
     place = write(folder / "node2", run_events(ended="interrupted"))
     Outcome("17", 1.0, 2.0, 130, Printed("Slurm told the job to end")).write(place)
     return folder
@@ -56,7 +46,7 @@ def test_it_does_not_wait_for_a_node_that_has_begun_and_is_down(cli, begun, slur
 @pytest.fixture
 def joint(tmp_path):
     """A training on node1 and node2 together that was interrupted."""
-    folder = submission(tmp_path, nodes=2, joint=True)
+    folder = submission_in(tmp_path / "submission", nodes=2, joint=True)
     place = write(folder / "all-nodes", run_events(ended="interrupted"))
     Outcome("17", 1.0, 2.0, 130, Printed("Slurm told the job to end"), "node[1-2]").write(place)
     return folder

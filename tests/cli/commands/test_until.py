@@ -98,15 +98,6 @@ def test_the_numbers_are_in_the_exports(until, cli, run_folder):
     assert {row["time_to_target_s"] for row in rows} == {None}
 
 
-def test_what_was_measured_before_an_interrupt_is_not_measured_again(until, simulation, cli, run_folder):
-    simulation.worker("mine", does="interrupt")
-    assert until("accuracy=0.8").returncode == 130
-    simulation.worker("mine", seconds=[0.5], figures=QUICK)
-    resumed = cli("bench", "--resume", run_folder)
-    assert resumed.returncode == 0
-    assert "4.00x baseline speed" in words(resumed.stdout)
-
-
 def test_a_figure_that_no_epoch_tells_is_refused(refused, run_folder):
     translation = ("--workload", "translation", "--output", run_folder)
     line = refused("bench", "baseline", "--full", "--until", "BLEU=20", *translation)

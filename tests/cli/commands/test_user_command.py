@@ -44,14 +44,6 @@ def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
 # --- what is measured ---
 
 
-def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
-    own(*METRIC)
-    asked = [start["work"] for start in simulation.starts(all=True) if start["name"] == "mine"]
-    command = UserCommand(("python", "train.py", "--epochs", "1"), str(tmp_path), r"time ([\d.]+) ms", "ms", 2)
-    assert asked
-    assert all(work == document_of(RunCommand(command, warmup=2)) for work in asked), asked
-
-
 @pytest.fixture
 def evidence_of(simulation):
     """Have the workers say that the command's main process was given these variables besides, as the real ones do."""
@@ -248,15 +240,6 @@ def test_other_reports_of_it(own, cli, run_folder, tmp_path, undrawn):
     assert "python train.py --epochs 1" in cli("history", run_folder).stdout
     for kind in ("csv", "json", "openmetrics"):
         assert "python train.py --epochs 1" in cli("export", run_folder, "--format", kind).stdout
-
-
-def test_one_that_is_resumed(own, cli, simulation, run_folder):
-    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
-    assert own(*METRIC).returncode == 1
-    simulation.worker("mine", seconds=times(0.5))
-    result = cli("bench", "--resume", run_folder)
-    assert "FASTER" in result.stdout
-    assert all(start["work"]["kind"] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
 
 
 def test_what_goes_on_with_it_names_the_training_last(own, simulation, run_folder, tmp_path, monkeypatch):

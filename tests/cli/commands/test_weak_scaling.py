@@ -29,26 +29,6 @@ def workers(simulation, instant):
     return plant
 
 
-def scale(start):
-    return start["training"]["options"]["scale"]
-
-
-@pytest.mark.parametrize(
-    ("options", "batches"),
-    [
-        ((), {"baseline on 2 ranks": 2, "mine on 2 ranks": 2, "baseline on 1/2": 1}),
-        (("--scale", 3), {"baseline on 2 ranks": 6, "mine on 2 ranks": 6, "baseline on 1/2": 3}),
-    ],
-)
-def test_each_rank_has_the_batch_of_one_process(bench, workers, simulation, events, options, batches):
-    assert bench("mine", *WEAK, *options, "--blocks", 1).returncode == 0
-    assert {start["name"]: scale(start) for start in simulation.starts()} == batches
-    study = Study.from_json(events()[0]["study"])
-    assert [arm.name for arm in study.arms] == ["baseline", "mine", "1 process on 1/2"]
-    # a verdict on the profile, and two speedups over one process, one of which has the baseline's efficiency
-    assert (study.weak, study.sharing) == (True, 3)
-
-
 def test_efficiency_is_items_per_second_of_each_rank_over_those_of_one_process(bench, workers):
     result = bench("mine", *WEAK, "--blocks", 8, "--json")
     assert result.returncode == 0, result.stderr
@@ -91,10 +71,6 @@ def test_the_baseline_alone(bench, workers):
     text = words(bench("baseline", *WEAK, "--blocks", 8).stdout)
     assert text.startswith("EFFICIENCY baseline on 2 ranks: 0.8"), text
     assert "x the images/s of 1 baseline process on 1/2 of the CPUs" in text
-
-
-def test_too_few_blocks_for_intervals(bench, workers):
-    assert "Scaling" not in words(bench("mine", *WEAK, "--blocks", 2).stdout)
 
 
 def test_losses_are_held_against_those_of_as_many_ranks_alone(bench, workers):

@@ -12,7 +12,7 @@ from envkit.cluster.fleet import kept
 from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node
-from tests.cluster.slurm.conftest import settings, study
+from tests.cluster.slurm.conftest import study, submission_in
 from tests.records import BEGUN
 from tests.report.exports.gauges import gauges
 
@@ -171,8 +171,7 @@ def test_what_is_another_on_all_nodes_is_told_once(cli, then, tmp_path):
 def test_the_submission_s_own_margin_holds(cli, then, tmp_path):
     now = fleet(tmp_path / "now", 20, slower={"n03": 0.2, "n07": 0.3})
     assert cli("fleet", "diff", then, now).returncode == 1
-    document = settings(nodes=20, fleet=True, study=study("mine", margin=0.5)).to_json()
-    records.write(now, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    submission_in(now, nodes=20, fleet=True, study=study("mine", margin=0.5))
     read = cli("fleet", "diff", then, now, "--json")
     assert (read.returncode, json.loads(read.stdout)["margin"]) == (0, 0.5)
     assert cli("fleet", "diff", then, report(now)).returncode == 0
