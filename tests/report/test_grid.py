@@ -57,19 +57,6 @@ def test_a_table_for_each_number_of_batches_made_ahead():
     assert few.cells[2, 16].seconds == pytest.approx(5.0)
 
 
-def test_what_is_printed():
-    text = printed(events())
-    lines = text.splitlines()
-    begin = lines.index("s per 1,000 images, prefetch_factor 2")
-    assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
-        ["batch", "0", "workers", "2", "workers", "4", "workers"],
-        ["16", "10.00", "5.00", "6.25"],
-        ["64", "10.00", "4.00", "4.50"],
-    ]
-    assert "s per 1,000 images, prefetch_factor 8" in lines
-    assert max(map(len, lines)) <= 80
-
-
 def test_the_fastest_says_how_sure_it_is_and_what_to_try():
     spread, caution, next_step = [row.text for row in grid.rows_on_fastest(conclude(events()))]
     assert spread == LoaderRange(pytest.approx(3.52, abs=0.01), pytest.approx(4.3, abs=0.01), 3)

@@ -62,12 +62,6 @@ def test_any_folder(tmp_path, name):
     assert words == f"--output={str(tmp_path / name).replace('%', '%%')}/slurm-%j.out"
 
 
-def test_bash_can_read_it(tmp_path):
-    path = tmp_path / "batch.sh"
-    path.write_text(render(settings(), FOLDER, "envkit-1", 2))
-    subprocess.run(["bash", "-n", path], check=True)
-
-
 def test_no_variable_gives_a_task_only_some_cpus_of_its_node():
     """srun takes -c and --threads-per-core from variables, and either would keep the step from the other CPUs."""
     head = render(settings(), FOLDER, "envkit-1", 2).partition("# One task on each of")[0]
