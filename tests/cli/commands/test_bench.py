@@ -30,22 +30,6 @@ def bench_of(cli, bench_arguments, write_profile, simulation):
     return run
 
 
-def test_several_profiles_are_compared_with_one_baseline_side_by_side(bench_of, simulation, instant, run_folder):
-    simulation.worker("quick", seconds=times(0.5))
-    simulation.worker("slow", seconds=times(1.5))
-    result = bench_of(["quick", "slow", "same"], "--blocks", 8)
-    assert result.returncode == 0
-    lines = result.stdout.splitlines()
-    for name, difference in (("quick", " faster "), ("slow", " slower "), ("same", " within 2% ")):
-        assert [line for line in lines if line.startswith(f"{name} ") and difference in line], name
-    assert result.stdout.startswith("FASTER  1 of 3 profiles, best quick: 2.0")
-    # every block has all four, in an order of its own
-    arms = [event["arm"] for event in recorded_samples(record.read(run_folder))]
-    blocks = [arms[start : start + 4] for start in range(0, 32, 4)]
-    assert all(sorted(block) == ["baseline", "quick", "same", "slow"] for block in blocks)
-    assert len(set(map(tuple, blocks))) > 1
-
-
 def test_more_profiles_need_more_blocks_for_an_interval_which_is_said_before_anything_is_measured(
     bench_of, instant, tmp_path
 ):

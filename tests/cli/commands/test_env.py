@@ -135,15 +135,6 @@ def test_in_an_image_the_interpreter_is_its_own(cli, images_of):
     assert (json.loads(result.stdout)["argv"][0], result.stderr) == ("python", "")
 
 
-def test_what_a_notebook_still_needs_is_said(env, simulation):
-    simulation.inspection(package_folders=["/nowhere"])
-    said = f"{simulation.python} has no ipykernel, which starts kernels: install it there, or give --python"
-    assert env("baseline", "--format", "jupyter").stderr == f"envkit: note: {said}\n"
-    how = "start the process with it (--format jupyter, or shell)"
-    said = f"not set, as it is read when a process starts: LD_PRELOAD; {how}"
-    assert env("jemalloc", "--format", "python").stderr == f"envkit: note: {said}\n"
-
-
 def test_a_value_that_a_format_cannot_express(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  LINES: "a\\nb"\n')
     said = "envkit: profile 'mine': --format dotenv can't express LINES: it has a line break"
@@ -209,20 +200,6 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, im
     note = "envkit: note: --memory 4g can't be written in this format; give the limit where you start the command\n"
     assert (note in result.stderr) == (name != "docker")
     assert ("--memory 4g --memory-swap 4g" in result.stdout) == (name == "docker")
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["jemaloc"], "did you mean 'jemalloc'"),
-        (["tuned"], "this machine has no tuned profile yet; make one with: envkit tune"),
-        (["tcmalloc"], "profile 'tcmalloc' preloads tcmalloc, which is not installed"),
-        (["baseline", "--engine", "lokal"], "no engine 'lokal'"),
-        (["baseline", "--cpus", "2"], "--cpus has no effect on the engine local"),
-    ],
-)
-def test_bad_input_prints_nothing_that_could_be_evaluated(env_refused, options, said):
-    assert said in env_refused(*options)
 
 
 def test_an_unknown_format(env):

@@ -62,17 +62,6 @@ def test_all_shipped_profiles_are_measured_or_left_out_with_a_reason(matrix, run
     assert {name: text(from_json(one)) for name, one in event["profiles"].items()} == out
 
 
-def test_the_ranking_has_the_fastest_first(matrix, one, tmp_path):
-    named = [one(name, factor) for name, factor in (("slow", 1.5), ("quick", 0.4), ("good", 0.7), ("same", 1.0))]
-    result = matrix(*named)
-    lines = result.stdout.splitlines()
-    begin = next(number for number, line in enumerate(lines) if line.startswith("profile "))
-    table = [line.split() for line in lines[begin + 1 : begin + 6]]
-    assert [row[0] for row in table if row[0] not in ("baseline", "same")] == ["quick", "good", "slow"]
-    assert float(table[0][2]) <= 2.5 <= float(table[0][4])
-    assert f"Useenvkitexec{tmp_path / 'quick.yaml'}--" in "".join(result.stdout.split())
-
-
 def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_profile, run_folder):
     same = "env:\n  SIMULATED: first\n  OMP_STACKSIZE: "
     one("first", 0.5)

@@ -129,17 +129,14 @@ def test_the_commands_that_it_names_end_no_sooner_than_was_planned(study, margin
     assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in commands] == named
 
 
-def test_a_profile_that_is_not_in_effect_gets_the_usual_report(study):
-    result = study(text="expect: {openmp.runtime: intel}\n")
-    assert result.returncode == 1
-    assert result.stdout.startswith("NOT IN EFFECT  mine")
-
-
-def test_a_worker_that_fails_gets_the_usual_report(study, simulation):
-    simulation.worker("mine", does="exit", status=3)
-    result = study()
-    assert result.returncode == 1
-    assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
+@pytest.mark.parametrize(
+    ("text", "status", "said"), [("expect: {openmp.runtime: intel}\n", None, "NOT IN EFFECT  mine"), ("", 3, "FAILED")]
+)
+def test_a_run_without_a_result_gets_the_usual_report(study, simulation, text, status, said):
+    if status is not None:
+        simulation.worker("mine", does="exit", status=status)
+    result = study(text=text)
+    assert (result.returncode, result.stdout.startswith(said)) == (1, True), result.stdout
 
 
 def test_interrupted(study, simulation, run_folder, cli):

@@ -13,13 +13,6 @@ from tests.conftest import PROJECT
 from tests.simulation import times
 
 
-def test_the_report_is_that_of_the_run(bench, simulation, instant, cli, run_folder):
-    simulation.worker("mine", seconds=times(0.5))
-    printed = bench("mine", OMP_NUM_THREADS="3").stdout
-    again = cli("report", run_folder)
-    assert (again.returncode, again.stdout, again.stderr) == (0, printed, "")
-
-
 @pytest.mark.parametrize("options", [(), ("--details",), ("--redact",)])
 def test_a_report_from_a_folder_that_was_removed(cli, tmp_path, monkeypatch, options):
     folder = records.write(tmp_path / "run", records.run_events(blocks=12))
@@ -47,18 +40,6 @@ def test_what_is_known_of_a_virtual_machine(cli, tmp_path, architecture, hypervi
     seen = events[0]["engines"]["local"]["inspection"]["fingerprint"]
     seen |= {"architecture": architecture, "hypervisor": hypervisor}
     assert said in words(cli("report", records.write(tmp_path / "run", events), "--details").stdout)
-
-
-def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, simulation, instant):
-    simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--budget", "50s", text="expect: {openmp.runtime: gnu}\n")
-    lines = result.stdout.splitlines()
-    assert lines[0].startswith("FASTER  mine: 2.01x baseline speed (95% CI ")
-    assert lines[1] == "Caution   SYNTHETIC DATA: losses and accuracy are meaningless"
-    for label in ("Settings", "Losses", "Noise", "Use", "System", "Details"):
-        assert [line for line in lines if line.startswith(f"{label} ")], label
-    assert len(lines) <= 22
-    assert f"envkit report {lines[-1].split()[-2]} --details" in lines[-1]
 
 
 def test_details_add_machine_settings_evidence_and_commands(bench, simulation, instant, cli, run_folder):

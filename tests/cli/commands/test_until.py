@@ -24,23 +24,6 @@ def until(bench, simulation, instant):
     return lambda target, *options: bench("mine", "--full", "--epochs", 4, "--until", target, *options)
 
 
-@pytest.fixture
-def full(bench, simulation, instant):
-    """Train four epochs."""
-    simulation.worker("mine", seconds=times(0.5), figures=QUICK)
-    return lambda *options: bench("mine", "--full", "--epochs", 4, *options)
-
-
-def test_a_full_training_has_a_line_for_each_epoch(full, cli, run_folder):
-    assert full().returncode == 0
-    result = cli("report", run_folder, "--details")
-    rows = [line.split() for line in result.stdout.partition("mine, epoch by epoch")[2].splitlines()[1:6]]
-    assert rows[0] == ["epoch", "training", "loss", "accuracy", "testing"]
-    assert rows[1] == ["1", "0.1", "s", "2.300", "50.0%", "0.25", "s"]
-    assert rows[4] == ["4", "0.5", "s", "2.000", "83.0%", "0.25", "s"]
-    assert "Target" not in result.stdout
-
-
 def test_the_report_says_when_each_got_there_and_the_ratio(until, simulation):
     result = until("accuracy=0.8")
     assert result.returncode == 0

@@ -174,7 +174,7 @@ def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_f
     assert "folder a fresh copy for each start" in details
 
 
-def test_the_report(own):
+def test_reports_of_it(own, cli, run_folder, tmp_path, undrawn):
     result = own(*METRIC)
     text = words(result.stdout)
     assert result.returncode == 0, result.stderr
@@ -186,6 +186,19 @@ def test_the_report(own):
     assert "images/s" not in text
     assert "-- python train.py --epochs 1" in text.split("Use")[1]
     assert "command python train.py --epochs 1" in text.split("System")[1]
+    details = words(cli("report", run_folder, "--details").stdout)
+    assert f"command python train.py --epochs 1, in {tmp_path}" in details
+    assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
+    assert "data the command's own" in details
+    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
+    cli("report", run_folder, "--html", page, "--markdown", markdown)
+    assert "not compared: add --loss-metric" in page.read_text()
+    assert "| baseline | 6 | " in markdown.read_text()
+    found = json.loads(cli("report", run_folder, "--json").stdout)
+    assert found["study"]["user_command"]["warmup_lines"] == 2
+    assert found["measured"][0]["images_per_s"] is None
+    for kind in ("csv", "json", "openmetrics"):
+        assert "python train.py --epochs 1" in cli("export", run_folder, "--format", kind).stdout
 
 
 def test_the_steps_of_its_optimizer_need_no_pattern(own, cli, simulation, run_folder):
@@ -222,24 +235,6 @@ def test_the_report_of_a_whole_command(own, monkeypatch):
     text = words(result.stdout)
     assert "profile samples ms/run system time" in text
     assert " ms per run" in result.stderr
-
-
-def test_other_reports_of_it(own, cli, run_folder, tmp_path, undrawn):
-    own(*METRIC)
-    details = words(cli("report", run_folder, "--details").stdout)
-    assert f"command python train.py --epochs 1, in {tmp_path}" in details
-    assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
-    assert "data the command's own" in details
-    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
-    cli("report", run_folder, "--html", page, "--markdown", markdown)
-    assert "not compared: add --loss-metric" in page.read_text()
-    assert "| baseline | 6 | " in markdown.read_text()
-    found = json.loads(cli("report", run_folder, "--json").stdout)
-    assert found["study"]["user_command"]["warmup_lines"] == 2
-    assert found["measured"][0]["images_per_s"] is None
-    assert "python train.py --epochs 1" in cli("history", run_folder).stdout
-    for kind in ("csv", "json", "openmetrics"):
-        assert "python train.py --epochs 1" in cli("export", run_folder, "--format", kind).stdout
 
 
 def test_what_goes_on_with_it_names_the_training_last(own, simulation, run_folder, tmp_path, monkeypatch):
