@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +20,14 @@ tiny:
   libraries: debian
   locks: {packages: tiny/requirements.lock, torch: tiny/torch.lock}
 """
+
+
+def assert_one_clear_line(result: subprocess.CompletedProcess[str], status: int, *parts: str) -> None:
+    """A script failed so, and said why in one line, with these parts."""
+    assert result.returncode == status, result
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    for part in parts:
+        assert part in result.stderr
 
 
 def copy_of_scripts(folder: Path) -> Path:
