@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.bench.study import Study
-from envkit.worker.request import Instances, Train
 
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
-from tests.worker_runs import document_of
 
 # What a step takes beside that of one process of the baseline; at once it is a step of each.
 BASELINE, MINE, ALONE = 1.6, 0.8, 0.5
@@ -29,11 +26,11 @@ def workers(simulation, instant):
     return plant
 
 
-def test_what_all_do_in_a_second_beside_one_process(bench, workers):
+def test_what_all_do_in_a_second_beside_one_process(bench, cli, workers, run_folder):
     """In as many blocks as three comparisons take."""
-    result = bench("mine", "--instances", 2, "--blocks", 8, "--json")
+    result = bench("mine", "--instances", 2, "--blocks", 8)
     assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
+    found = json.loads(cli("report", run_folder, "--json").stdout)
     (one,) = found["instances"]
     assert (one["arm"], one["instances"]) == ("2 x mine", 2)
     for beside, expected in (("over_reference", 2 / MINE), ("over_one_process", 2 * ALONE / MINE)):
@@ -43,9 +40,6 @@ def test_what_all_do_in_a_second_beside_one_process(bench, workers):
     speeds = {each["arm"]: each["images_per_s"] for each in found["measured"]}
     assert speeds["2 x mine"] == pytest.approx(2 / MINE * speeds["baseline"], rel=0.02)
 
-
-def test_the_report(bench, cli, workers, run_folder):
-    result = bench("mine", "--instances", 2, "--blocks", 8)
     text = words(result.stdout)
     assert text.startswith("FASTER 2 instances of mine: 2.50x one baseline process's throughput (95% CI 2.4")
     assert "At once 2 at once: 1.2" in text
