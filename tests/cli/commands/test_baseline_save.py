@@ -99,7 +99,6 @@ NOT_IN_EFFECT = {"behaviour": {"evidence": {"openmp": {"runtime": "intel", "max_
         ),
         ({"ended": "a worker failed"}, "a worker failed in this run; measure again"),
         (NOT_IN_EFFECT, "mine was not in effect in this run; see: envkit report"),
-        ({"epochs": 1, "blocks": 1}, "is a full training (--full), one sample each; measure without --full"),
     ],
 )
 def test_runs_that_make_no_baseline(save_refused, folder, tmp_path, planted, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 from envkit.bench import record
@@ -11,6 +12,7 @@ from envkit.stats.power import blocks_needed
 
 from tests.cli.commands.conftest import words
 from tests.records import samples as recorded_samples
+from tests.records import spent
 from tests.simulation import times
 
 # A ratio of blocks that varies by about 4%.
@@ -149,3 +151,73 @@ def test_interrupted(study, simulation, run_folder, cli):
     assert resumed.returncode == 0
     assert "from 5 blocks of" in words(resumed.stdout)
     assert f"envkit bench {run_folder.parent}/mine.yaml --python {simulation.python} " in resumed.stdout
+
+
+# --- without a profile: the baseline against itself, and that later runs find what it measured ---
+
+
+@pytest.fixture
+def noise(cli, simulation):
+    """Measure the noise with simulated workers, into the results folder that runs look into."""
+
+    def run(*options):
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        fixed += [] if "--budget" in options else ["--blocks", 10]
+        return cli("plan", *fixed, *options)
+
+    return run
+
+
+@pytest.fixture
+def found(bench, cli, tmp_path):
+    """Measure a profile; the noise floor that its record has, and the report's line on it."""
+
+    def run(*options, name="run"):
+        result = bench("mine", "--blocks", 6, *options, "--output", tmp_path / name)
+        assert result.returncode == 0, result
+        text = words(cli("report", tmp_path / name, "--details").stdout)
+        line = text[text.index(" floor ") : text.index(" noise ")].strip()
+        return record.first(tmp_path / name)["calibration"], line
+
+    return run
+
+
+def test_baseline_is_measured_against_itself(noise, cli, simulation, instant, samples, run_folder):
+    result = noise("--output", run_folder)
+    assert result.returncode == 0
+    assert Counter(arm for _, arm in samples()) == {"baseline": 10, "again": 10}
+    assert not any("SIMULATED" in start["environment"] for start in simulation.starts())
+    assert "floor baseline against itself stays within " in words(cli("report", run_folder, "--details").stdout)
+    lines = result.stdout.splitlines()
+    assert re.match(r"NO DIFFERENCE (FOUND|ABOVE 2%)  baseline against itself: [\d.]+x", lines[0])
+    assert "floor baseline against itself stays within " in words(result.stdout)
+    assert [line.split()[1] for line in lines if " envkit bench PROFILE --python " in line] == ["1%", "2%", "5%"]
+    assert lines[-1] == f"details   envkit report {run_folder} --details"
+
+
+def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, noise, simulation, instant, tmp_path):
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
+    simulation.worker("baseline", seconds=[1.0, 2.0, 0.7])
+    assert cli("plan", *fixed, "--output", tmp_path / "usual").returncode == 0
+    assert record.first(tmp_path / "usual")["study"]["stopping"]["budget_s"] == 180
+    assert noise("--budget", "30s", "--output", tmp_path / "short").returncode == 0
+    # less than a block and a reading of the reference kernel are left
+    assert 26 < spent(record.read(tmp_path / "short")) <= 30
+
+
+def test_a_later_run_shows_it_next_to_its_speedup(noise, found, instant, own_surroundings):
+    floor, line = found(name="before")
+    assert floor is None
+    assert line.startswith("floor unknown; measure it with: envkit plan")
+    assert noise().returncode == 0
+    (folder,) = (own_surroundings / "results").iterdir()
+    floor, line = found()
+    assert folder.name.endswith("-plan-baseline")
+    assert (floor["blocks"], floor["folder"]) == (10, str(folder))
+    assert 0 < floor["scale"] < 0.1
+    assert "(measured 20" in line
+
+
+def test_a_run_of_another_length_does_not_show_it(noise, found, instant):
+    assert noise().returncode == 0
+    assert found("--steps", 4)[0] is None

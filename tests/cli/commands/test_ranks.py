@@ -1,4 +1,4 @@
-"""``envkit bench --nproc N`` and ``--weak``: what is worked out and refused; workers are simulated, of 4 CPUs, 2 cores."""
+"""``envkit bench --nproc`` and ``--weak``: what is worked out and refused; simulated workers of 4 CPUs and 2 cores."""
 
 from __future__ import annotations
 

@@ -23,8 +23,6 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
     [
         (["--metric", r"(\d+)", "--unit", "sec"],
          "--unit: no unit 'sec'; choose one of: s, ms, us, min, per-second, per-minute, auto"),
-        (["--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
-         "put one around the number, or leave the unit out"),
         (["--metric", "time ("],
          "--metric 'time (' is not a regular expression: missing ), unterminated subpattern at position 6"),
         (["--metric", r"([\d.]+) ?it/s"],
@@ -40,10 +38,6 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
         (["--metric", "^step", "--unit", "auto"], "--metric '^step' has no group that could be a number with a "
          "unit; put one around the number, or leave the unit out"),
         (["--metric", ""], "--metric '' is empty; give a regular expression, or a path such as $.step_time"),
-        (["--loss-metric", "^step"],
-         r"--loss-metric '^step' has no group that could be a loss; put one around it, as in loss (\S+)"),
-        (["--loss-metric", r"loss (\S+) (\S+)"],
-         r"--loss-metric 'loss (\S+) (\S+)' has 2 groups, and one can be a loss; write the others (?:…)"),
         (["--loss-metric", ""],
          "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path such as $.loss"),
         (["--loss-metric", "loss ("], "--loss-metric 'loss (' is not a regular expression: missing ), unterminated "

@@ -37,10 +37,6 @@ def document(tmp_path):
         ("[" * 100_000, "is not a fleet report, or is damaged"),
         ("[]", "is not a fleet report, or is damaged"),
         ('{"nodes": [], "left_out": []}', "is not a fleet report, or is damaged"),
-        (
-            '{"schema": 2, "nodes": [], "left_out": []}',
-            "this fleet report has a later format (schema 2), and this version of envkit reads schema 1; measure again",
-        ),
         ('{"schema": 1, "left_out": []}', "nodes: is not a list"),
         ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: is not a list with a node"),
         (

@@ -70,7 +70,7 @@ def beside_a_load(variables):
     return {"usage": {**usage, "worker_cpus": 2, "worker_cpus_busy_s": 100.0}}
 
 
-def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, engine, local):
+def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, engine, local, cli, tmp_path):
     engine.other = beside_a_load
     result = tuned()
     said = words(result.stdout)
@@ -81,13 +81,9 @@ def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, 
     assert "it holds only under load (measured beside other programs that used" in said
     assert "measure it again before you use it" in written(local).reason
     evidence = json.loads((local / f"{profile.tuned_name()}.evidence.json").read_text())
-    assert (evidence["best"], evidence["load"]["kind"]) == (None, "other-programs")
-
-
-def test_scripts_are_told_of_no_best_beside_a_load(tuned, engine):
-    engine.other = beside_a_load
-    document = json.loads(tuned("--json").stdout)
-    assert (document["best"], document["load"]["kind"]) == (None, "other-programs")
+    document = json.loads(cli("tune", "--resume", tmp_path / "tuning", "--json").stdout)
+    for told in (evidence, document):
+        assert (told["best"], told["load"]["kind"]) == (None, "other-programs")
 
 
 def test_what_was_confirmed_beside_a_load_replaces_no_earlier_profile(tuned, engine, local, tmp_path):
