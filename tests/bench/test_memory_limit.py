@@ -226,8 +226,7 @@ def three(measure_several):
 
 
 def test_a_profile_that_is_clearly_above_leaves_once_the_run_is_planned(three, events, samples):
-    result = three("--max-memory", "10%")
-    assert result.returncode == 0, result.stderr
+    result = three("--max-memory", "10%").ended(0)
     dropped = events("dropped")[0]
     assert (dropped["arms"], dropped["over_memory"]) == ({"large": "baseline"}, True)
     assert sum(arm == "large" for _, arm in samples()) == dropped["block"] == 4

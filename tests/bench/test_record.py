@@ -161,8 +161,7 @@ def rewritten(folder, change):
 )
 def test_a_measurement_that_stands_there_twice_counts_once(cli, tmp_path, change):
     folder = rewritten(tmp_path / "run", change).parent
-    told = cli("report", folder)
-    assert told.returncode == 0
+    told = cli("report", folder).ended(0)
     write(folder, run_events())
     assert told.stdout == cli("report", folder).stdout
 

@@ -101,8 +101,7 @@ OF_ITS_OWN = {"exec": ("exit status: the command's own, or 128 + N", "1 if that 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_is_enough_to_work_with(cli, command):
-    result = cli(command, "--help-all", COLUMNS="200")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli(command, "--help-all", COLUMNS="200").ended(0, stderr="")
     for word in (*FLAGS[command], *OF_ITS_OWN.get(command, EXIT_STATUSES)) if command in FLAGS else ():
         assert word in result.stdout, word
     # every flag says what it does, beside it or below

@@ -60,8 +60,7 @@ def joined(result):
 
 def test_one_setting_does_everything(ablate, planted, arms):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
-    result = ablate(TWO)
-    assert result.returncode == 0, result.stderr
+    result = ablate(TWO).ended(0)
     # of two settings, the one alone is the profile without the other
     assert arms() == ["baseline", "mine", "OMP_WAIT_POLICY alone", "OMP_STACKSIZE alone"]
     first = joined(result)
@@ -158,8 +157,7 @@ EXPECTS = f"{TWO}expect: {{openmp.wait_policy: passive}}\n"
 def test_a_part_that_is_not_in_effect_when_tried_is_left_out(ablate, planted, cli, run_folder, arms):
     engine = planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     engine.other = seen(lambda variables: "passive" if "OMP_STACKSIZE" in variables else "active")
-    result = ablate(EXPECTS)
-    assert result.returncode == 0, result.stderr
+    result = ablate(EXPECTS).ended(0)
     said = "left out OMP_WAIT_POLICY alone: it is not in effect: openmp.wait_policy: expected passive, seen active"
     assert said in result.stderr.splitlines()
     assert arms() == ["baseline", "mine", "OMP_STACKSIZE alone"]
@@ -179,8 +177,7 @@ def test_a_part_that_is_not_in_effect_later_has_no_result(ablate, planted, arms)
         return "active" if sum(tried) > 2 and tried[-1] else "passive"
 
     engine.other = seen(policy)
-    result = ablate(EXPECTS)
-    assert result.returncode == 1
+    result = ablate(EXPECTS).ended(1)
     assert arms() == ["baseline", "mine", "OMP_WAIT_POLICY alone", "OMP_STACKSIZE alone"]
     said = joined(result)
     assert said.startswith("NOT IN EFFECT OMP_WAIT_POLICY alone")
@@ -190,8 +187,7 @@ def test_a_part_that_is_not_in_effect_later_has_no_result(ablate, planted, arms)
 def test_a_profile_that_is_not_in_effect_is_not_taken_apart(ablate, planted, run_folder):
     engine = planted(lambda variables: 0.0)
     engine.other = seen(lambda variables: "active")
-    result = ablate(EXPECTS)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = ablate(EXPECTS).ended(2, stdout="")
     said = "envkit: mine: it is not in effect: openmp.wait_policy: expected passive, seen active; find out why: envkit"
     assert result.stderr.splitlines()[-1].startswith(said)
     assert not run_folder.exists()
@@ -200,8 +196,7 @@ def test_a_profile_that_is_not_in_effect_is_not_taken_apart(ablate, planted, run
 def test_where_the_baseline_fails_no_part_is_blamed(ablate, planted):
     engine = planted(lambda variables: 0.0)
     engine.misbehave = lambda variables: None if "OMP_STACKSIZE" in variables else "ended with exit status 3"
-    result = ablate(TWO)
-    assert result.returncode == 1
+    result = ablate(TWO).ended(1)
     assert "left out" not in result.stderr
     assert "FAILED" in result.stdout
 
@@ -232,8 +227,7 @@ def test_ninety_seconds_for_each_unless_it_is_told_otherwise(ablate, planted, ru
 def test_there_are_eight_blocks_at_least(ablate, planted, arms, run_folder):
     engine = planted(lambda variables: 0.4 if "MALLOC_CONF" in variables else 0.0)
     engine.takes_s = 40.0  # three comparisons alone would have intervals from 7 on
-    said = ablate("preload: [jemalloc]\nenv: {MALLOC_CONF: 'thp:always'}\n", "--budget", "60s")
-    assert said.returncode == 2
+    said = ablate("preload: [jemalloc]\nenv: {MALLOC_CONF: 'thp:always'}\n", "--budget", "60s").ended(2)
     assert "a verdict needs 8 blocks" in said.stderr
 
 
@@ -243,8 +237,7 @@ def test_a_command_of_one_s_own(cli, write_profile, run_folder, tmp_path):
     script = tmp_path / "training/train.sh"
     script.write_text('test -z "$MALLOC_TOP_PAD_" || test -n "$MALLOC_ARENA_MAX" || exit 3\n')
     fixed = ("--whole-command", "--blocks", 1, "--output", run_folder)
-    result = cli("ablate", mine, *fixed, "--", "sh", "train.sh", cwd=script.parent)
-    assert result.returncode == 0, result
+    result = cli("ablate", mine, *fixed, "--", "sh", "train.sh", cwd=script.parent).ended(0)
     assert "left out MALLOC_TOP_PAD_ alone: its worker" in result.stderr
     assert [arm["name"] for arm in record.first(run_folder)["study"]["arms"]] == [
         "baseline", "mine", "MALLOC_ARENA_MAX alone",

@@ -66,8 +66,7 @@ def raced(run_folder):
 
 
 def test_the_fastest_is_compared_with_the_baseline(advise, run_folder):
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     said = words(result.stdout)
     assert "Try glibc-retain first: 1.11x baseline speed is expected" in said
     assert "FASTEST IN THE RACE fast, of 4 profiles; few samples chose it, so this claims nothing yet" in said
@@ -112,8 +111,7 @@ def test_samples_of_the_race_claim_nothing(advise, run_folder, raced):
 
 def test_a_race_s_report_has_no_verdict(advise, cli, run_folder):
     advise()
-    result = cli("report", run_folder / "race")
-    assert result.returncode == 0, result.stderr
+    result = cli("report", run_folder / "race").ended(0)
     said = words(result.stdout)
     assert said.startswith("FASTEST IN THE RACE fast, of 4 profiles; few samples chose it, so this claims nothing yet ")
     assert "CI" not in said
@@ -126,8 +124,7 @@ def test_a_race_s_report_has_no_verdict(advise, cli, run_folder):
 
 def test_a_single_candidate_is_compared_at_once(advise, candidates, run_folder):
     candidates("near")
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     assert "near is compared with the baseline now; all this takes about 3 minutes" in words(result.stderr)
     assert "FASTER near: 1.9" in words(result.stdout)
     assert not (run_folder / "race").exists()
@@ -166,8 +163,7 @@ def test_a_long_budget_has_a_longer_confirmation_and_no_longer_race_than_the_lon
 
 def test_one_that_fails_leaves_the_race(advise, planted, raced):
     planted(near={"does": "exit", "status": 3, "stderr": "it aborts"})
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     assert "near - 0 failed" in words(result.stdout)
     assert "FASTER fast" in words(result.stdout)
     assert [event["arm"] for event in raced("failure")] == ["near"]
@@ -175,8 +171,7 @@ def test_one_that_fails_leaves_the_race(advise, planted, raced):
 
 def test_one_that_is_not_in_effect_leaves_the_race(advise, write_profile, tmp_path):
     write_profile("near", "env: {SIMULATED: near}\nexpect: {openmp.runtime: intel}\n", tmp_path / "envprofiles")
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     assert "near - 1 not in effect" in words(result.stdout)
 
 
@@ -185,8 +180,7 @@ def test_a_training_that_has_no_second_start_ends_the_race(advise, planted):
     ends = {"does": "print", "status": 1,
             "text": json.dumps({"problem": FewerStepsThanAsked(13, 3).to_json()})}  # fmt: skip
     planted(**dict.fromkeys(FACTORS, ends))
-    result = advise()
-    assert result.returncode == 1
+    result = advise().ended(1)
     assert "FAILED" in result.stdout
 
 
@@ -207,16 +201,14 @@ def test_a_race_that_takes_far_longer_than_planned_ends_early(advise, instant, r
 
 def test_a_race_that_is_interrupted_shows_what_it_has_and_goes_on(advise, cli, planted, raced, run_folder, tmp_path):
     planted(near={"does": "interrupt", "from": 5})
-    result = advise()
-    assert result.returncode == 130
+    result = advise().ended(130)
     said = words(result.stdout)
     assert "RACE UNFINISHED fast is the fastest after 5 complete blocks; this claims nothing" in said
     assert "fast 1.00" in said
     assert "interrupted; continue with: envkit advise --resume run/race" in words(result.stderr)
     before = raced("sample")
     planted()
-    resumed = cli("advise", "--resume", run_folder / "race", cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
+    resumed = cli("advise", "--resume", run_folder / "race", cwd=tmp_path).ended(0)
     assert raced("sample")[: len(before)] == before
     assert len({(event["block"], event["arm"]) for event in raced("sample")}) == len(raced("sample"))
     assert "FASTEST IN THE RACE fast" in words(resumed.stdout)
@@ -234,8 +226,7 @@ def test_scripts_get_the_advice_of_a_race_that_was_interrupted(advise, planted):
 
 def test_one_that_is_interrupted_in_its_first_block_has_no_order(advise, planted):
     planted(near={"does": "interrupt"})
-    result = advise()
-    assert result.returncode == 130
+    result = advise().ended(130)
     assert "speed: a share" not in words(result.stdout)
 
 
@@ -282,8 +273,7 @@ def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, ru
 def test_a_folder_that_holds_a_run_is_refused_before_anything_is_watched(advise, simulation, run_folder, inner):
     (run_folder / inner).mkdir(parents=True)
     (run_folder / inner / "record.jsonl").write_text("{}\n")
-    result = advise()
-    assert (result.returncode, result.stdout) == (2, "")
+    result = advise().ended(2, stdout="")
     assert "already holds a run" in result.stderr
     assert simulation.starts(all=True) == []
 
@@ -302,8 +292,7 @@ def test_a_profile_above_the_memory_limit_does_not_win(advise, planted, raced, l
 
 def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advise, planted):
     planted(**{name: {"peak_memory_bytes": 2**30} for name in FACTORS})
-    result = advise("--max-memory", "10%")
-    assert result.returncode == 0, result.stderr
+    result = advise("--max-memory", "10%").ended(0)
     shown = words(result.stdout)
     assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown
     assert "keep baseline: fast needs 100% more memory, and --max-memory allows 10%" in shown

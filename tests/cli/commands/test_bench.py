@@ -69,8 +69,7 @@ def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatc
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", flush)
-    result = bench("mine")
-    assert result.returncode == 2
+    result = bench("mine").ended(2)
     said = "record.jsonl: can't be written: No space left on device; what was recorded is safe: make room, then envkit"
     assert f"{said} bench --resume {run_folder}" in result.stderr.splitlines()[-1]
     lines = (run_folder / record.FILE_NAME).read_text().splitlines(keepends=True)
@@ -104,8 +103,7 @@ def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, si
     simulation.inspection(libraries={"jemalloc": {"path": "libc.so.6", "sha256": "0" * 64}})  # which all machines have
     profile, both = write_profile("preloading", "preload: [jemalloc]\n"), "libc.so.6:libm.so.6"
     arguments = bench_arguments("mine", "--keep-env", "LD_PRELOAD", "--blocks", 1)
-    result = cli(arguments[0], profile, *arguments[2:], LD_PRELOAD="libm.so.6")
-    assert result.returncode == 0, result.stdout
+    cli(arguments[0], profile, *arguments[2:], LD_PRELOAD="libm.so.6").ended(0)
     assert {start["environment"]["LD_PRELOAD"] for start in simulation.starts()} == {"libm.so.6", both}
     first = record.first(run_folder)  # which has what is the profile's, and not what is the caller's
     assert first["environments"]["preloading"]["variables"] == {"LD_PRELOAD": "libc.so.6"}
@@ -120,8 +118,7 @@ def test_a_kept_list_is_joined_and_a_key_of_the_profile_s_counts_for_no_arm(
     profile = write_profile("joins", f"env:\n  GLIBC_TUNABLES: {own}\n")
     arguments = bench_arguments("mine", "--keep-env", "GLIBC_TUNABLES", "--blocks", 1)
     kept = f"{theirs}:glibc.malloc.trim_threshold=8192"
-    result = cli(arguments[0], profile, *arguments[2:], GLIBC_TUNABLES=kept)
-    assert result.returncode == 0, result.stdout
+    result = cli(arguments[0], profile, *arguments[2:], GLIBC_TUNABLES=kept).ended(0)
     assert {start["environment"]["GLIBC_TUNABLES"] for start in simulation.starts()} == {theirs, f"{theirs}:{own}"}
     first = record.first(run_folder)
     assert first["environments"]["joins"]["variables"] == {"GLIBC_TUNABLES": own}
@@ -204,8 +201,7 @@ def test_bad_input(refused, run_folder, arguments, said):
     ],
 )  # fmt: skip
 def test_words_that_there_are_not(cli, option, value, said):
-    result = cli("bench", "baseline", option, value)
-    assert result.returncode == 2
+    result = cli("bench", "baseline", option, value).ended(2)
     assert result.stderr.splitlines()[-1].endswith(said)
 
 

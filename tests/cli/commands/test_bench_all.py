@@ -38,8 +38,7 @@ def test_there_is_time_for_intervals_by_default(cli, instant, bench_arguments, r
     arguments = bench_arguments("mine", "--full", "--workload", "all")  # which fixes no length, and is left out
     arguments.remove("--full")
     instant.takes_s = 7.5  # a sample of 5 s, and the start of its worker
-    result = cli(*arguments)
-    assert result.returncode == 0, result.stderr
+    result = cli(*arguments).ended(0)
     assert study().stopping.budget_s == 768
     assert "an interval needs" not in result.stdout
     assert spent(record.read(run_folder)) <= 13 * 60  # of 15 minutes: the rest is for an installation
@@ -54,8 +53,7 @@ def test_workloads_begin_with_weights_of_their_own(bench, simulation, instant):
 
 def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant):
     simulation.worker("mine", digests={"initial_weights": "a" * 64})
-    result = bench("mine", "--workload", "all", "--blocks", 1)
-    assert result.returncode == 1
+    result = bench("mine", "--workload", "all", "--blocks", 1).ended(1)
     assert "its initial weights differs from that of earlier samples" in words(result.stdout)
 
 
@@ -65,8 +63,7 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
 def test_modes_reach_every_worker_and_are_recorded_and_shown(bench, cli, simulation, instant, study, run_folder):
     for name in ("baseline", "mine"):
         simulation.worker(name, modes={"precision": "bf16-autocast", "compile": False, "channels_last": True})
-    result = bench("mine", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
-    assert result.returncode == 0, result.stderr
+    result = bench("mine", "--precision", "bf16-autocast", "--channels-last", "--scale", 2).ended(0)
     trained = [start["training"]["options"] for start in simulation.starts(all=True) if "training" in start]
     assert {Options(**options) for options in trained} == {Options("bf16-autocast", channels_last=True, scale=2)}
     assert study().options.text() == "bf16-autocast, channels-last, scale 2"
@@ -78,8 +75,7 @@ def test_modes_reach_every_worker_and_are_recorded_and_shown(bench, cli, simulat
 def test_a_mode_that_was_not_in_effect_is_a_failure(bench, simulation, instant):
     for name in ("baseline", "mine"):
         simulation.worker(name, modes={"precision": "fp32", "compile": False, "channels_last": False})
-    result = bench("mine", "--precision", "bf16-autocast")
-    assert result.returncode == 1
+    result = bench("mine", "--precision", "bf16-autocast").ended(1)
     said = "the worker should have trained with precision: bf16-autocast, but observed fp32"
     assert said in words(result.stdout)
 

@@ -53,8 +53,7 @@ def bench_images(cli, run_folder):
 
 def test_images_are_compared_in_one_interleaved_run(bench_images, cli, old, new, run_folder):
     new.worker("baseline", seconds=times(0.5))
-    result = bench_images()
-    assert result.returncode == 0, result
+    result = bench_images().ended(0)
     events = record.read(run_folder)
     assert [(arm["name"], arm["image"]) for arm in events[0]["study"]["arms"]] == [("old", OLD), ("new", NEW)]
     arms = [event["arm"] for event in samples(events)]
@@ -97,8 +96,7 @@ def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, 
     options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
     # as they are named from there: a run may be resumed from elsewhere
     named = (f"--{kind}", files[1].name, f"--against-{kind}", files[0].name)
-    result = cli("bench", "baseline", "--engine", engine, *named, *options, cwd=tmp_path)
-    assert result.returncode == 0, result
+    cli("bench", "baseline", "--engine", engine, *named, *options, cwd=tmp_path).ended(0)
     arms = record.first(run_folder)["study"]["arms"]
     assert [(arm["name"], arm["image"]) for arm in arms] == [("old", str(files[0])), ("new", str(files[1]))]
 
@@ -125,8 +123,7 @@ def test_what_reports_call_images(first, second, kind, names):
 def test_images_are_compared_on_several_ranks_too(bench_images, old, new):
     old.worker("baseline on 2 ranks")
     new.worker("baseline on 2 ranks", seconds=times(0.5))
-    result = bench_images(*IMAGES, "--nproc", 2)
-    assert result.returncode == 0, result
+    result = bench_images(*IMAGES, "--nproc", 2).ended(0)
     said = words(result.stdout)
     assert said.startswith("FASTER image new on 2 ranks: 2.00x image old speed")
     assert "new's ranks communicate or wait" in said
@@ -203,8 +200,7 @@ def test_what_differs_between_images_is_in_every_report(bench_images, different,
 
 def test_what_only_one_has_seen_yet_is_no_difference(bench_images, old, new):
     new.worker("baseline", does="exit", status=3)
-    result = bench_images(*IMAGES, "--json")
-    assert result.returncode == 1
+    result = bench_images(*IMAGES, "--json").ended(1)
     found = json.loads(result.stdout)["image_differences"]["new"]
     assert [one["what"] for one in found] == ["image", "image digest"]
 
@@ -234,8 +230,7 @@ def test_only_runs_that_compare_images_ask_for_all_packages(bench_images, old, n
 def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_images, old, new, run_folder):
     """Another PyTorch may draw other numbers: the times can be compared all the same."""
     new.worker("baseline", digests={"initial_weights": "9" * 64}, losses=[9.0, 8.0, 7.0])
-    result = bench_images()
-    assert result.returncode == 0, result
+    result = bench_images().ended(0)
     assert "Losses not compared: the images' PyTorch versions start from different weights" in words(result.stdout)
     assert "LOSSES DIFFER" not in result.stdout
     assert conclude(record.read(run_folder)).comparisons[0].losses is None
@@ -243,8 +238,7 @@ def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_imag
 
 def test_other_code_is_a_failure_in_another_image_too(bench_images, old, new):
     new.worker("baseline", digests={"code": "9" * 64})
-    result = bench_images()
-    assert result.returncode == 1
+    result = bench_images().ended(1)
     assert "its code differs from that of earlier samples" in result.stdout
 
 
@@ -257,8 +251,7 @@ def test_it_is_no_calibration_and_takes_that_of_its_reference(
     results = own_surroundings / "results"
     fixed = ("--data", "synthetic", "--steps", 3, "--blocks", 6)
     for image in (NEW, OLD):
-        made = cli("plan", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:])
-        assert made.returncode == 0, made
+        cli("plan", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:]).ended(0)
     bench_images()
     first = record.first(run_folder)
     assert first["study"]["view"] == "images"

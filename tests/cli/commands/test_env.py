@@ -31,8 +31,7 @@ def pinned(write_profile):
 
 def test_for_a_shell_by_default(env, simulation, write_profile):
     profile = write_profile("mine", "env:\n  OMP_NUM_THREADS: ${physical_cores}\n  TEXT: a 'b' $c\n")
-    result = env(profile)
-    assert (result.returncode, result.stderr) == (0, "")
+    result = env(profile).ended(0, stderr="")
     machine = f"4 usable CPUs on 2 cores of {platform.node()} (Simulated CPU)"
     assert result.stdout.splitlines() == [
         f"# profile mine, resolved for {machine}; local {simulation.python}",
@@ -64,8 +63,7 @@ def test_a_command_of_this_machine_is_not_given_to_a_container(env_refused, pinn
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_needs_nothing_of_an_image_is_for_every_format(env, name):
-    result = env("baseline", "--format", name)
-    assert (result.returncode, result.stderr) == (0, "")
+    env("baseline", "--format", name).ended(0, stderr="")
 
 
 @pytest.mark.parametrize("name", ["shell", "dotenv", "vscode"])
@@ -195,16 +193,14 @@ def test_a_preload_of_the_shell_s_own_that_is_replaced_is_named(cli, simulation)
 def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, images_of, name):
     images_of().add("mine").inspection(memory_limit=4 * 2**30)
     options = ("--engine", "docker", "--image", "mine", "--memory", "4g", "--format", name)
-    result = cli("env", "baseline", *options)
-    assert result.returncode == 0, result
+    result = cli("env", "baseline", *options).ended(0)
     note = "envkit: note: --memory 4g can't be written in this format; give the limit where you start the command\n"
     assert (note in result.stderr) == (name != "docker")
     assert ("--memory 4g --memory-swap 4g" in result.stdout) == (name == "docker")
 
 
 def test_an_unknown_format(env):
-    result = env("baseline", "--format", "fish")
-    assert (result.returncode, result.stdout) == (2, "")
+    result = env("baseline", "--format", "fish").ended(2, stdout="")
     assert "no such value 'fish'" in result.stderr
     for name in FORMATS:
         assert name in result.stderr

@@ -35,8 +35,7 @@ def listed(cli, tmp_path):
     """The folders that are listed, in order."""
 
     def run(*options, folder=tmp_path):
-        result = cli("history", folder, *options, "--json")
-        assert (result.returncode, result.stderr) == (0, "")
+        result = cli("history", folder, *options, "--json").ended(0, stderr="")
         return [one["folder"].rpartition("/")[2] for one in json.loads(result.stdout)["runs"]]
 
     return run
@@ -45,8 +44,7 @@ def listed(cli, tmp_path):
 def test_a_run_and_what_it_found(cli, tmp_path):
     folder = write(tmp_path / "run", run_events())
     found = json.loads(cli("report", folder, "--json").stdout)["comparisons"][0]["speedup"]
-    result = cli("history", tmp_path)
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("history", tmp_path).ended(0, stderr="")
     began = datetime.fromtimestamp(BEGUN)
     speedup = f"mine {found['ratio']:.3f} ({found['low']:.3f}-{found['high']:.3f}) faster"
     assert words(result.stdout) == (
@@ -180,8 +178,7 @@ def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
     events = run_events(time=BEGUN - DAY_S)
     del events[3]["usage"]
     write(results / "x-incomplete", events)
-    result = cli("history", results)
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("history", results).ended(0, stderr="")
     *_, half, other, undated, incomplete = lines = result.stdout.splitlines()
     assert lines[-5] == "not read: x-damaged: record.jsonl:1: damaged line; remove it to read the rest"
     assert half.startswith("not read: x-half: record.jsonl: is not the record of a run: it has no whole line; ")
@@ -206,8 +203,7 @@ def test_json_has_what_a_script_needs(cli, results):
 
 
 def test_a_folder_without_runs(cli, tmp_path):
-    result = cli("history", tmp_path)
-    assert result.returncode == 0
+    result = cli("history", tmp_path).ended(0)
     assert result.stdout == f"no runs in {tmp_path}; measure one with: envkit bench PROFILE\n"
 
 

@@ -28,8 +28,7 @@ def workers(simulation, instant):
 
 def test_what_all_do_in_a_second_beside_one_process(bench, cli, workers, run_folder):
     """In as many blocks as three comparisons take."""
-    result = bench("mine", "--instances", 2, "--blocks", 8)
-    assert result.returncode == 0, result.stderr
+    result = bench("mine", "--instances", 2, "--blocks", 8).ended(0)
     found = json.loads(cli("report", run_folder, "--json").stdout)
     (one,) = found["instances"]
     assert (one["arm"], one["instances"]) == ("2 x mine", 2)

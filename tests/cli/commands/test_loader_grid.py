@@ -21,8 +21,7 @@ def measured(simulation):
 
 
 def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, run_folder):
-    result = loader_grid(*SMALL)
-    assert result.returncode == 0, result.stderr
+    result = loader_grid(*SMALL).ended(0)
     assert measured(simulation) == ["loader-w0-b16", "loader-w0-b32", "loader-w2-b16-p2", "loader-w2-b32-p2"]
     study = Study.from_json(record.first(run_folder)["study"])
     assert (study.workload, study.data_of(study.reference)) == ("loader", "generated")
@@ -66,8 +65,7 @@ def test_a_profile(loader_grid, simulation, write_profile, run_folder, undrawn):
 
 def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loader_grid, run_folder, monkeypatch):
     monkeypatch.setattr(extras, "is_there", lambda package: package != "matplotlib")
-    result = loader_grid(*SMALL)
-    assert result.returncode == 0, result.stderr
+    result = loader_grid(*SMALL).ended(0)
     assert result.stdout.startswith("FASTEST  ")
     assert f"envkit: {text(MissingExtra('the picture', 'matplotlib', 'plots'))}" in result.stderr.splitlines()
     assert not (run_folder / "grid.png").exists()
@@ -129,8 +127,7 @@ STAYING = "loader-w2-b32-p2-spawn-persistent"
 )
 def test_a_setting_that_did_not_take_effect_is_an_error(own, simulation, workload, seen, said):
     simulation.worker("mine", loader=seen)
-    result = own("--workload", workload, "--steps", 10)
-    assert result.returncode == 1
+    result = own("--workload", workload, "--steps", 10).ended(1)
     line = words(result.stdout).partition("Failed ")[2]
     assert line.startswith("block 1, mine: the worker ")
     assert said in line
@@ -169,6 +166,5 @@ def test_what_can_t_be(refused, run_folder, options, line):
     ],
 )  # fmt: skip
 def test_words_that_are_not_known(cli, arguments, line):
-    result = cli(*arguments)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = cli(*arguments).ended(2, stdout="")
     assert result.stderr.startswith(f"envkit: {line}")

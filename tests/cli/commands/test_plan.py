@@ -32,8 +32,7 @@ def study(bench_arguments, cli, simulation, instant):
 
 def test_it_says_how_many_blocks_and_minutes_each_difference_takes(study, instant):
     instant.takes_s = 10.0
-    result = study()
-    assert result.returncode == 0
+    result = study().ended(0)
     lines = result.stdout.splitlines()
     assert re.match(r"noise a block's ratio varies by [2-7]\.\d% \(standard deviation, by the ", words(result.stdout))
     assert "interval's width; from 5 blocks of 30 s)" in words(result.stdout)
@@ -63,8 +62,7 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
 
 
 def test_json(study, run_folder):
-    result = study("--json")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = study("--json").ended(0, stderr="")
     found = json.loads(result.stdout)
     assert 0.02 < found["scale"] < 0.07
     assert (found["blocks"], found["seconds_per_block"], found["chance"]) == (5, pytest.approx(3.0, abs=0.1), 0.8)
@@ -143,12 +141,10 @@ def test_a_run_without_a_result_gets_the_usual_report(study, simulation, text, s
 
 def test_interrupted(study, simulation, run_folder, cli):
     simulation.worker("mine", does="interrupt", **{"from": 2})
-    result = study()
-    assert result.returncode == 130
+    result = study().ended(130)
     assert result.stderr.splitlines()[-1] == f"envkit: interrupted; continue with: envkit plan --resume {run_folder}"
     simulation.worker("mine", seconds=NOISY)
-    resumed = cli("plan", "--resume", run_folder)
-    assert resumed.returncode == 0
+    resumed = cli("plan", "--resume", run_folder).ended(0)
     assert "from 5 blocks of" in words(resumed.stdout)
     assert f"envkit bench {run_folder.parent}/mine.yaml --python {simulation.python} " in resumed.stdout
 
@@ -173,8 +169,7 @@ def found(bench, cli, tmp_path):
     """Measure a profile; the noise floor that its record has, and the report's line on it."""
 
     def run(*options, name="run"):
-        result = bench("mine", "--blocks", 6, *options, "--output", tmp_path / name)
-        assert result.returncode == 0, result
+        bench("mine", "--blocks", 6, *options, "--output", tmp_path / name).ended(0)
         text = words(cli("report", tmp_path / name, "--details").stdout)
         line = text[text.index(" floor ") : text.index(" noise ")].strip()
         return record.first(tmp_path / name)["calibration"], line
@@ -183,8 +178,7 @@ def found(bench, cli, tmp_path):
 
 
 def test_baseline_is_measured_against_itself(noise, cli, simulation, instant, samples, run_folder):
-    result = noise("--output", run_folder)
-    assert result.returncode == 0
+    result = noise("--output", run_folder).ended(0)
     assert Counter(arm for _, arm in samples()) == {"baseline": 10, "again": 10}
     assert not any("SIMULATED" in start["environment"] for start in simulation.starts())
     assert "floor baseline against itself stays within " in words(cli("report", run_folder, "--details").stdout)

@@ -70,8 +70,7 @@ def on_two(bench, simulation, instant):
 @both
 def test_speedup_efficiency_and_communication(on_two, cli, run_folder, undrawn, scaling):
     """In as many blocks as four comparisons take."""
-    result = on_two(scaling=scaling)
-    assert result.returncode == 0, result.stderr
+    result = on_two(scaling=scaling).ended(0)
     found = json.loads(cli("report", run_folder, "--json").stdout)
     (verdict,) = found["comparisons"]
     assert (verdict["arm"], verdict["verdict"], verdict["losses"]["agree"]) == ("mine", "faster", True)
@@ -141,8 +140,7 @@ def test_losses_of_ranks_are_held_against_those_of_the_same_training(on_two, sca
 
 @pytest.mark.parametrize("what", ["code", "data"])
 def test_ranks_of_larger_batches_train_by_the_same_code_on_the_same_data(on_two, what):
-    result = on_two(scaling=WEAK, blocks=2, digests={what: "9" * 64})
-    assert result.returncode == 1
+    result = on_two(scaling=WEAK, blocks=2, digests={what: "9" * 64}).ended(1)
     assert f"the worker its {what} differs from that of earlier samples" in words(result.stdout)
 
 
@@ -150,8 +148,7 @@ def test_ranks_of_larger_batches_train_by_the_same_code_on_the_same_data(on_two,
 def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(on_two, simulation, seed):
     """Whichever of them comes first."""
     simulation.worker("baseline on 1/2", seconds=STEADY, usage={"worker_cpus": 4})
-    result = on_two("--seed", seed)
-    assert result.returncode == 1
+    result = on_two("--seed", seed).ended(1)
     assert re.search(
         "1 process on 1/2: the worker had 4 CPUs where one of (baseline|mine) had 2; efficiency needs"
         "|(baseline|mine): the worker had 2 CPUs where one of 1 process on 1/2 had 4; efficiency needs",
@@ -192,8 +189,7 @@ OWN_RANKS = "ranks: 2\nexpect:\n  openmp.max_threads: ${physical_cores}\n"
 
 def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, instant, events):
     simulation.worker("mine on 2 ranks", seconds=times(0.5))
-    result = bench("mine", text=OWN_RANKS)
-    assert result.returncode == 0, result.stdout
+    result = bench("mine", text=OWN_RANKS).ended(0)
     assert {start["name"] for start in simulation.starts()} == {"baseline", "mine on 2 ranks"}
     assert "Waiting mine's ranks communicate" in words(result.stdout)
     assert [arm.ranks for arm in Study.from_json(events()[0]["study"]).arms] == [None, 2]
@@ -222,8 +218,7 @@ def test_a_profile_s_own_ranks_are_on_one_node(refused, write_profile, monkeypat
 
 def test_one_process_for_each_node_has_all_of_its_cpus(bench_arguments, cli, monkeypatch):
     monkeypatch.setattr(step, "require", lambda nodes: None)
-    result = cli(*bench_arguments("mine", "--nodes", 2, "--weak", "--dry-run"))
-    assert result.returncode == 0, result.stderr
+    result = cli(*bench_arguments("mine", "--nodes", 2, "--weak", "--dry-run")).ended(0)
     asked = json.loads(result.stdout)
     assert [arm["name"] for arm in asked["arms"]] == ["baseline", "mine", "1 process"]
     assert (asked["nodes"], asked["ranks"], asked["weak"]) == (2, 1, True)

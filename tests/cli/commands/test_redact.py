@@ -64,8 +64,7 @@ FORMATS = {
 
 
 def printed(cli, command, to, *options):
-    result = cli(*command, *options)
-    assert result.returncode == 0, result
+    result = cli(*command, *options).ended(0)
     return result.stdout + (to.read_text() if to.exists() else "")
 
 
@@ -106,8 +105,7 @@ def test_fleet_report_redacted(cli, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_report_can_be_redacted(cli, tmp_path, kind):
     folder = records.write(tmp_path / "run", KINDS[kind]())
-    result = cli("report", folder, "--details", "--redact")
-    assert result.returncode == 0
+    result = cli("report", folder, "--details", "--redact").ended(0)
     assert tmp_path.name not in result.stdout
     headline = cli("report", folder).stdout.splitlines()[0]
     assert result.stdout.splitlines()[0] == headline

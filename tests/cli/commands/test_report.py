@@ -46,8 +46,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
     simulation.worker("mine", seconds=times(0.5))
     expect = "expect: {openmp.runtime: gnu, openmp.max_threads: 2}\n"
     short = bench("mine", "--budget", "50s", text=expect, OMP_NUM_THREADS="3").stdout
-    result = cli("report", run_folder, "--details")
-    assert result.returncode == 0
+    result = cli("report", run_folder, "--details").ended(0)
     assert result.stdout.startswith(short)
     more = " ".join(result.stdout.removeprefix(short).split())
     for text in (
@@ -113,8 +112,7 @@ def measured(tmp_path):
 def test_a_page_pictures_and_markdown_are_written(cli, measured, tmp_path):
     files = [tmp_path / name for name in ("report.html", "report.png", "report.md")]
     options = [part for file in files for part in (f"--{file.suffix[1:].replace('md', 'markdown')}", file)]
-    result = cli("report", measured, *options)
-    assert (result.returncode, result.stdout) == (0, "")
+    result = cli("report", measured, *options).ended(0, stdout="")
     assert result.stderr.splitlines() == [f"envkit: written: {file}" for file in files]
     page, picture, tables = (file.read_bytes() for file in files)
     assert page.startswith(b"<!DOCTYPE html>")
@@ -133,8 +131,7 @@ def test_the_report_can_be_printed_besides(cli, measured, tmp_path):
 
 
 def test_markdown_is_printed_without_a_file(cli, measured, tmp_path):
-    result = cli("report", measured, "--markdown")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("report", measured, "--markdown").ended(0, stderr="")
     assert result.stdout.startswith("**FASTER  2 of 2 profiles, best ")
     file = tmp_path / "report.md"
     cli("report", measured, "--markdown", file)

@@ -95,8 +95,7 @@ def failed_run(bench, simulation, instant, run_folder):
 
 
 def test_a_failed_sample_is_measured_again_on_resume(failed_run, cli):
-    result = cli("bench", "--resume", failed_run)
-    assert result.returncode == 0
+    result = cli("bench", "--resume", failed_run).ended(0)
     assert "FASTER  " in result.stdout
     assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
 

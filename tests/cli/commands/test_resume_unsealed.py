@@ -90,8 +90,7 @@ def test_nothing_that_an_edited_record_names_is_run(really, refused, script, cha
 def test_nor_by_the_command_given_again(really, cli, bench_arguments, script, change, said):
     program, ran = script
     rewrite(really, change(str(program)))
-    result = cli(*bench_arguments("mine"), "--resume", really)
-    assert result.returncode == 2
+    result = cli(*bench_arguments("mine"), "--resume", really).ended(2)
     assert said.format(program) in result.stderr
     assert "lacks your seal" in result.stderr
     assert not ran.exists()
@@ -143,8 +142,7 @@ def test_the_same_command_given_again_goes_on(interrupted, bench_arguments, cli,
     if not own:
         user_key.path().unlink()
     before = samples()
-    result = cli(*bench_arguments("mine"), "--resume", interrupted)
-    assert result.returncode == 0, result.stderr
+    result = cli(*bench_arguments("mine"), "--resume", interrupted).ended(0)
     assert "FASTER  " in result.stdout
     assert samples()[: len(before)] == before
     assert len(samples()) == len({*samples()}) == 12
@@ -194,8 +192,7 @@ def test_what_differs_is_named(interrupted, bench_arguments, cli, simulation, op
 
 
 def test_another_profile_is_named(interrupted, bench_arguments, cli):
-    result = cli(*bench_arguments("mine", text="numerics: may-differ\n"), "--resume", interrupted)
-    assert result.returncode == 2
+    result = cli(*bench_arguments("mine", text="numerics: may-differ\n"), "--resume", interrupted).ended(2)
     assert "environments.mine.numerics was same and is now may-differ" in result.stderr
 
 
@@ -254,8 +251,7 @@ def test_without_a_place_for_a_key_the_command_is_to_be_given_again(
     typed = result.stderr.splitlines()[-1].removeprefix("envkit: interrupted; continue with: ")
     assert typed.endswith(f"--resume {run_folder}")
     simulation.worker("mine", seconds=times(0.5))
-    refused = cli("bench", "--resume", run_folder, **nowhere)
-    assert (refused.returncode, refused.stdout) == (2, "")
+    refused = cli("bench", "--resume", run_folder, **nowhere).ended(2, stdout="")
     assert "lacks your seal (it began where you could have no key, or was edited)" in refused.stderr
     assert cli(*typed.split()[1:], **nowhere).returncode == 0
 
@@ -284,8 +280,7 @@ def many(cli, simulation, instant, write_profile, run_folder):
     simulation.worker("bad warming", does="exit", status=3)
     simulation.worker("two", does="interrupt", **{"from": 3})
     command = ["matrix", *paths, "--data", "synthetic", "--steps", 3, "--blocks", 8, "--output", run_folder]
-    result = cli(*command)
-    assert result.returncode == 130, result
+    result = cli(*command).ended(130)
     assert "left out bad: its worker ended with exit status 3" in words(result.stderr)
     simulation.worker("two", seconds=times(0.5))
     return command
@@ -294,15 +289,13 @@ def many(cli, simulation, instant, write_profile, run_folder):
 def test_a_matrix_given_again_tries_nothing_again(many, cli, simulation, run_folder):
     user_key.path().unlink()
     before = len([start for start in simulation.starts(all=True) if start["name"].startswith("bad")])
-    result = cli(*many, "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
+    cli(*many, "--resume", run_folder).ended(0)
     assert len([start for start in simulation.starts(all=True) if start["name"].startswith("bad")]) == before
 
 
 def test_a_matrix_of_other_profiles_is_named(many, cli, run_folder):
     user_key.path().unlink()
-    result = cli(*many[:2], *many[3:], "--resume", run_folder)
-    assert result.returncode == 2
+    result = cli(*many[:2], *many[3:], "--resume", run_folder).ended(2)
     assert "differs from the command that was given: arms was " in result.stderr
 
 
@@ -320,8 +313,7 @@ def test_a_profile_that_is_taken_apart_is_so_by_the_command_again(
     made = sorted((run_folder / "profiles").iterdir())
     for path in made:
         path.write_text(path.read_text().replace("env:", "env:\n  LD_PRELOAD: /tmp/evil.so"))
-    result = cli(*command, "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
+    cli(*command, "--resume", run_folder).ended(0)
     assert not [start for start in simulation.starts(all=True) if "LD_PRELOAD" in start["environment"]]
 
 

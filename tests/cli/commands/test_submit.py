@@ -26,8 +26,7 @@ def dry(cli):
     """The batch script that would be submitted."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
-        result = cli("submit", *profiles, "--dry-run", *options, **surroundings)
-        assert (result.returncode, result.stderr) == (0, ""), result
+        result = cli("submit", *profiles, "--dry-run", *options, **surroundings).ended(0, stderr="")
         return result.stdout
 
     return run
@@ -42,8 +41,7 @@ def measured(cli):
     """The study of what each node would measure, and whether all train together in one run."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
-        result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)
-        assert (result.returncode, result.stderr) == (0, ""), result
+        result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings).ended(0, stderr="")
         found = json.loads(result.stdout)
         made = Settings.from_json(found["settings"])
         return made.study, made.joint
@@ -190,8 +188,7 @@ def submission(tmp_path):
 
 
 def test_a_submission_that_is_done_is_reported_again(cli, submission):
-    result = cli("submit", "--resume", submission)
-    assert result.returncode == 0, result
+    result = cli("submit", "--resume", submission).ended(0)
     head, *rows = [line.split() for line in result.stdout.splitlines()][:3]
     assert head[:3] == ["node", "profile", "samples"]
     assert [row[:3] for row in rows] == [["node1", "mine", "7"], ["node2", "mine", "7"]]
@@ -230,8 +227,7 @@ def test_other_commands_know_a_submission(cli, refused, submission):
 
 
 def test_its_report_is_that_of_all_nodes(cli, refused, submission):
-    result = cli("report", submission)
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("report", submission).ended(0, stderr="")
     assert result.stdout == cli("submit", "--resume", submission).stdout
     document = json.loads(cli("report", submission, "--json").stdout)
     assert [one["state"] for one in document["nodes"]] == ["measured", "measured"]

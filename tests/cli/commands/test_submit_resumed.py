@@ -27,16 +27,14 @@ def asked_for(folder):
 
 
 def test_it_goes_on_with_nodes_that_were_named_and_those_that_have_begun(cli, begun, slurm):
-    result = cli("submit", "--resume", begun, "--detach")
-    assert (result.returncode, result.stderr) == (0, ""), result
+    cli("submit", "--resume", begun, "--detach").ended(0, stderr="")
     assert asked_for(begun) == (2, ["node1", "node2"])
 
 
 def test_it_does_not_wait_for_a_node_that_has_begun_and_is_down(cli, begun, slurm):
     _, states = slurm
     states["node2"] = "down*"
-    result = cli("submit", "--resume", begun, "--detach")
-    assert result.returncode == 0, result
+    result = cli("submit", "--resume", begun, "--detach").ended(0)
     assert result.stderr == (
         "envkit: another node is asked for in place of node2: Slurm says down and does not respond (planted)\n"
     )
@@ -67,8 +65,7 @@ def test_ctrl_c_while_it_is_handed_in_and_slurm_says_nothing(cli, joint, slurm, 
 
 
 def test_a_training_on_nodes_goes_on_where_it_was(cli, joint, slurm):
-    result = cli("submit", "--resume", joint, "--detach")
-    assert result.returncode == 0, result
+    result = cli("submit", "--resume", joint, "--detach").ended(0)
     assert result.stdout == f"job 17 was submitted; follow it with: envkit submit --resume {joint}\n"
     submitting = [event for event in record.read(joint, "submit") if event["event"] == "submitting"]
     assert [event["wanted"] for event in submitting] == [["node1", "node2"]]

@@ -137,8 +137,7 @@ def test_a_calibration_without_it_counts_for_runs_with_it(own, cli, losses, own_
 @pytest.mark.parametrize(("loss", "shown"), [(math.nan, "nan"), (math.inf, "inf")])
 def test_losses_that_are_no_numbers(own, losses, loss, shown):
     losses(SEEDED, [[2.31, 2.05, loss]])
-    result = own(*TIMES, *LOSS)
-    assert result.returncode == 1
+    result = own(*TIMES, *LOSS).ended(1)
     fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
     why = f"diverged: the loss of step 3 is {shown}, so its speed is meaningless; {fix} (warming up)"
     assert f"Failed block 1, mine: the worker {why}" in words(result.stdout)
@@ -147,8 +146,7 @@ def test_losses_that_are_no_numbers(own, losses, loss, shown):
 
 def test_another_number_of_losses_than_before(own, losses):
     losses(SEEDED, [[2.31, 2.05]])
-    result = own(*TIMES, *LOSS)
-    assert result.returncode == 1
+    result = own(*TIMES, *LOSS).ended(1)
     text = words(result.stdout)
     assert " had 2; print equally many" in text or " had 3; print equally many" in text
     assert "losses, and earlier samples had " in text

@@ -164,7 +164,6 @@ def test_how_to_train_is_its_own_affair_in_other_commands_too(refused, tmp_path,
 
 
 def test_a_workload_that_there_is_not(cli):
-    result = cli("bench", "baseline", "--workload", "cn")
-    assert result.returncode == 2
+    result = cli("bench", "baseline", "--workload", "cn").ended(2)
     there = f"choose one of: {', '.join(WORKLOADS)}, and a file like mine.yaml"
     assert result.stderr.splitlines()[-1].endswith(f"no workload 'cn' (did you mean 'cnn'?); {there}")

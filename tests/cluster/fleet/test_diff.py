@@ -33,8 +33,7 @@ def now(tmp_path):
 
 
 def test_a_node_that_became_slower_is_named_and_what_became_of_all_is_the_fleet_s(cli, then, now):
-    result = cli("fleet", "diff", then, now)
-    assert result.returncode == 1, result
+    result = cli("fleet", "diff", then, now).ended(1)
     text = words(result.stdout)
     assert text.startswith("SLOWER 1 of 19 nodes")
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.startswith("n")}
@@ -92,8 +91,7 @@ def test_for_prometheus_a_node_that_was_not_judged_is_not_one_that_is_as_fast_as
 
 def test_nothing_changed(cli, then, tmp_path):
     again = fleet(tmp_path / "again", 20, slower={"n03": 0.2}, began=BEGUN + 60)
-    result = cli("fleet", "diff", then, again)
-    assert result.returncode == 0, result
+    result = cli("fleet", "diff", then, again).ended(0)
     assert result.stdout.startswith("NONE SLOWER  none of 20 nodes is certain to have become slower")
 
 
@@ -101,8 +99,7 @@ def test_where_most_became_slower_the_first_line_says_so(cli, tmp_path):
     """Beside the middle node none of them stands out."""
     then = fleet(tmp_path / "then", 20)
     all_of_them = fleet(tmp_path / "all", 20, slower={f"n{number:02}": 1.0 for number in range(20)})
-    result = cli("fleet", "diff", then, all_of_them)
-    assert result.returncode == 0
+    result = cli("fleet", "diff", then, all_of_them).ended(0)
     assert words(result.stdout).startswith(
         "NONE SLOWER none of 20 nodes is certain to have become slower than others, "
         "but the middle node takes 2.000 times as long as in the first report"
@@ -188,8 +185,7 @@ def test_a_later_report_that_is_given_first_is_worth_a_line(cli, then, tmp_path)
 
 def test_where_others_change_as_far_a_node_is_not_named_but_mentioned(cli, tmp_path):
     wild = {f"n{number:02}": 0.03 * number for number in range(20)}
-    result = cli("fleet", "diff", fleet(tmp_path / "then", 20), fleet(tmp_path / "now", 20, slower=wild))
-    assert result.returncode == 0
+    result = cli("fleet", "diff", fleet(tmp_path / "then", 20), fleet(tmp_path / "now", 20, slower=wild)).ended(0)
     text = words(result.stdout)
     assert text.startswith("NONE SLOWER none of 20 nodes is certain to have become slower")
     assert "n19 +2" in text[text.index("maybe") :]
@@ -197,8 +193,7 @@ def test_where_others_change_as_far_a_node_is_not_named_but_mentioned(cli, tmp_p
 
 def test_too_few_nodes_are_not_judged(cli, tmp_path):
     places = [fleet(tmp_path / name, 3, began=BEGUN + later) for later, name in enumerate(("then", "now"))]
-    result = cli("fleet", "diff", *places)
-    assert result.returncode == 0
+    result = cli("fleet", "diff", *places).ended(0)
     assert result.stdout.startswith("NOT JUDGED  fewer than 6 nodes of one kind are in both reports")
     assert words(result.stdout).endswith("; 3 nodes of this kind, 6 are needed to judge")
 
