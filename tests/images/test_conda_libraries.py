@@ -93,6 +93,14 @@ def lock(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(made / "conda.lock", tmp_path))
 
 
+@pytest.fixture
+def files(lock: Path, url: str, tmp_path: Path) -> Path:
+    """What the lock names, fetched."""
+    folder = tmp_path / "files"
+    assert run(lock, "fetch", folder, "--channel", url).returncode == 0
+    return folder
+
+
 def test_the_lock_names_every_file_with_its_hash(lock: Path, channel: Path) -> None:
     packages = {package["name"]: package for package in json.loads(lock.read_text())["packages"]}
     assert sorted(packages) == ["gperftools", "jemalloc", "libneeded"]
@@ -121,9 +129,8 @@ def test_locking_prints_what_it_locked(tmp_path: Path, url: str, channel: Path) 
     assert rest == expected
 
 
-def test_fetched_files_install_without_the_channel(lock: Path, url: str, channel: Path, tmp_path: Path) -> None:
-    files, prefix = tmp_path / "files", tmp_path / "prefix"
-    assert run(lock, "fetch", files, "--channel", url).returncode == 0
+def test_fetched_files_install_without_the_channel(lock: Path, files: Path, channel: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
     shutil.rmtree(channel)
     for _ in range(2):  # a second time changes nothing
         result = run(lock, "install", prefix, "--from", files, "--channel", "http://127.0.0.1:9/none")
@@ -138,9 +145,8 @@ def test_fetched_files_install_without_the_channel(lock: Path, url: str, channel
     )
 
 
-def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, url: str, tmp_path: Path) -> None:
-    files, prefix = tmp_path / "files", tmp_path / "prefix"
-    run(lock, "fetch", files, "--channel", url)
+def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, files: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
     result = run(lock, "install", prefix, "--from", files, "--final-prefix", "/opt/kit/conda")
     assert result.returncode == 0, result.stderr
     assert (prefix / "bin/jemalloc-config").read_text().endswith("echo /opt/kit/conda/lib\n")
@@ -149,21 +155,18 @@ def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, url: 
     assert str(prefix).encode() not in library
 
 
-def test_manifest_is_what_sha256sum_says(lock: Path, url: str, tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    run(lock, "fetch", files, "--channel", url)
+def test_manifest_is_what_sha256sum_says(lock: Path, files: Path) -> None:
     names = sorted(path.name for path in files.iterdir())
     expected = subprocess.run(["sha256sum", *names], cwd=files, capture_output=True, text=True, check=True)
     assert run(lock, "manifest", files).stdout == expected.stdout
 
 
-def test_libraries_of_a_virtual_environment_are_attributed(lock: Path, url: str, tmp_path: Path) -> None:
-    files, venv = tmp_path / "files", tmp_path / "venv"
+def test_libraries_of_a_virtual_environment_are_attributed(lock: Path, files: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
     venv.mkdir()
     (venv / "pyvenv.cfg").touch()
     (venv / "bin").mkdir()
     (venv / "bin/python").symlink_to(sys.executable)
-    run(lock, "fetch", files, "--channel", url)
     # the packages of this Python, as a real environment would have its own
     site = venv / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     site.parent.mkdir(parents=True)
@@ -185,9 +188,7 @@ def test_a_file_that_the_channel_replaced_is_refused(lock: Path, url: str, chann
     assert not list((tmp_path / "files").glob("jemalloc*"))
 
 
-def test_a_fetched_file_that_was_changed_stops_everything(lock: Path, url: str, tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    run(lock, "fetch", files, "--channel", url)
+def test_a_fetched_file_that_was_changed_stops_everything(lock: Path, files: Path, url: str, tmp_path: Path) -> None:
     changed = files / "jemalloc-5.3.0-h0_0.tar.bz2"
     changed.write_bytes(changed.read_bytes() + b"\0")
     for command in (("fetch", files, "--channel", url), ("manifest", files),
@@ -196,9 +197,7 @@ def test_a_fetched_file_that_was_changed_stops_everything(lock: Path, url: str, 
     assert not (tmp_path / "prefix").exists()
 
 
-def test_a_fetched_file_that_is_missing_is_named(lock: Path, url: str, tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    run(lock, "fetch", files, "--channel", url)
+def test_a_fetched_file_that_is_missing_is_named(lock: Path, files: Path, tmp_path: Path) -> None:
     (files / "gperftools-5.3.0-h0_0.tar.bz2").unlink()
     result = run(lock, "install", tmp_path / "prefix", "--from", files)
     assert_one_clear_line(result, 2, "gperftools-5.3.0-h0_0.tar.bz2", "missing", "fetch")
@@ -448,11 +447,10 @@ def test_a_password_of_a_channel_is_used_and_never_printed(
     ids=["fetch", "install", "lock"],
 )
 def test_a_full_disk_leaves_nothing_half_made(
-    lock: Path, url: str, tmp_path: Path, arguments: tuple[str, ...], named: str, left: list[str]
+    lock: Path, files: Path, url: str, tmp_path: Path, arguments: tuple[str, ...], named: str, left: list[str]
 ) -> None:
-    disk, files = tmp_path / "disk", tmp_path / "files"
+    disk = tmp_path / "disk"
     disk.mkdir()
-    assert run(lock, "fetch", files, "--channel", url).returncode == 0
     used = lock if arguments[0] != "lock" else disk / "new.lock"
     command = [*COMMAND, "--lock", used, *arguments, "--channel", url]
     words = [str(word).format(disk=disk, files=files) for word in command]

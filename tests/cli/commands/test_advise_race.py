@@ -13,6 +13,7 @@ from envkit.worker.messages.user_command import FewerStepsThanAsked
 
 from tests.advice.trainings import observed
 from tests.cli.commands.conftest import words
+from tests.sessions import rewrite
 from tests.simulation import times
 
 # How much longer than the baseline's workers those of each profile take.
@@ -65,7 +66,7 @@ def raced(run_folder):
     return lambda *kinds: [event for event in record.read(run_folder / "race") if not kinds or event["event"] in kinds]
 
 
-def test_the_fastest_is_compared_with_the_baseline(advise, run_folder):
+def test_the_fastest_is_compared_with_the_baseline(advise, cli, tmp_path):
     result = advise().ended(0)
     said = words(result.stdout)
     assert "Try glibc-retain first: 1.11x baseline speed is expected" in said
@@ -77,16 +78,9 @@ def test_the_fastest_is_compared_with_the_baseline(advise, run_folder):
     assert "Use envkit exec fast --python" in said
     assert "Keep a file to commit, baselines/train.json: envkit baseline save train --from run" in said
     assert "NOT FOUND" not in said
-
-
-def test_the_command_that_keeps_the_result_works(advise, cli, tmp_path):
-    advise()
     assert cli("baseline", "save", "train", "--from", "run", cwd=tmp_path).returncode == 0
     assert (tmp_path / "baselines/train.json").exists()
-
-
-def test_the_time_is_said_before_anything_races(advise):
-    result = advise()
+    # the time is said before anything races
     said = words(result.stderr)
     assert (
         "envkit: 4 profiles race now, and the slower half leaves after block 6, 18; the fastest is then compared with "
@@ -239,16 +233,11 @@ def test_a_neighbour_that_comes_in_the_confirmation_is_named(advise, planted):
     assert "Keep" not in said
 
 
-def test_another_run_is_not_continued_as_a_race(advise, refused, run_folder):
+def test_nothing_is_started_by_another_run_or_by_the_record_of_another(advise, refused, run_folder, simulation):
     advise()
-    line = refused("advise", "--resume", run_folder)
-    assert line == (
+    assert refused("advise", "--resume", run_folder) == (
         f"envkit: {run_folder}: holds a run that is no race; continue it with: envkit bench --resume {run_folder}"
     )
-
-
-def test_nothing_is_started_by_the_record_of_another(advise, refused, run_folder, simulation):
-    advise()
     path = run_folder / "race/record.jsonl"
     path.write_text(path.read_text().replace("train.py", "other.py"))
     started = len(simulation.starts(all=True))
@@ -258,15 +247,11 @@ def test_nothing_is_started_by_the_record_of_another(advise, refused, run_folder
     assert len(simulation.starts(all=True)) == started
 
 
-@pytest.mark.parametrize("halvings", [[], [0, 2]])
-def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, run_folder, halvings):
+def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, run_folder):
     advise()
-    path = run_folder / "race/record.jsonl"
-    first, *others = path.read_text().splitlines()
-    document = json.loads(first)
-    document["study"]["stopping"]["halvings"] = halvings
-    path.write_text("\n".join([json.dumps(document), *others]) + "\n")
-    assert "halvings" in refused("report", run_folder / "race")
+    for halvings in ([], [0, 2]):
+        rewrite(run_folder / "race", lambda run, halvings=halvings: run["study"]["stopping"].update(halvings=halvings))
+        assert "halvings" in refused("report", run_folder / "race")
 
 
 @pytest.mark.parametrize("inner", ["", "race"])
