@@ -95,4 +95,3 @@ def test_a_training_on_all_nodes_together_has_one_runner_on_the_first():
     assert "# The runner, on the first node, which starts workers on all of them.\n" in text
     check, run = text.index("--check"), text.index("    on_first_node 'cd")
     assert check < run
-    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
