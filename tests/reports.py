@@ -11,7 +11,9 @@ from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
 from envkit.bench.record import Event
 from envkit.bench.requests import of_sample
+from envkit.bench.study import WorkloadSpec
 from envkit.report import markdown, model, terminal
+from envkit.worker.workloads import loader, loader_epochs
 from rich.console import Console
 
 from tests.plans import study_of
@@ -76,6 +78,21 @@ def events_of(
     if ended:
         add("end", reason=ended)
     return events
+
+
+def of_cells(
+    behaviours: dict[loader.Settings, dict[str, Any]] | dict[loader_epochs.Settings, dict[str, Any]],
+    length: WorkloadSpec, blocks: int, **run: Any,
+) -> list[Event]:
+    """A run of settings of the loader, each a workload of its own, under the baseline."""
+    names = [one.workload for one in behaviours]
+    (first, mine), (baseline, second, *rest) = names[:2], behaviours.values()
+    return events_of(
+        blocks, second, dict(zip(names[2:], rest, strict=True)), baseline, profile="baseline",
+        profiles=dict.fromkeys(names[2:], "baseline"),
+        workloads={"baseline": first, "mine": mine} | {name: name for name in names[2:]},
+        study={"workloads": dict.fromkeys(names, length), "blocks": 3}, **run,
+    )  # fmt: skip
 
 
 def printed(events: list[Event], full: bool = False, width: int = 80) -> str:
