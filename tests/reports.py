@@ -13,7 +13,6 @@ from envkit.bench.record import Event
 from envkit.bench.requests import of_sample
 from envkit.bench.study import WorkloadSpec
 from envkit.report import markdown, model, terminal
-from envkit.worker.workloads import loader, loader_epochs
 from rich.console import Console
 
 from tests.plans import study_of
@@ -80,11 +79,8 @@ def events_of(
     return events
 
 
-def of_cells(
-    behaviours: dict[loader.Settings, dict[str, Any]] | dict[loader_epochs.Settings, dict[str, Any]],
-    length: WorkloadSpec, blocks: int, **run: Any,
-) -> list[Event]:
-    """A run of settings of the loader, each a workload of its own, under the baseline."""
+def of_cells(behaviours: dict[Any, dict[str, Any]], length: WorkloadSpec, blocks: int, **run: Any) -> list[Event]:
+    """A run of the loader, of which each setting is a workload, under the baseline; how its workers behave by these."""
     names = [one.workload for one in behaviours]
     (first, mine), (baseline, second, *rest) = names[:2], behaviours.values()
     return events_of(
