@@ -244,9 +244,7 @@ def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     gets out is a traceback, and fails the test.
     """
 
-    def run(
-        *arguments: object, cwd: Path | None = None, stream: TextIO | None = None, **variables: str
-    ) -> Ended:
+    def run(*arguments: object, cwd: Path | None = None, stream: TextIO | None = None, **variables: str) -> Ended:
         argv = ["envkit", *map(str, arguments)]
         printed = io.StringIO(), io.StringIO()
         stdout, stderr = printed if stream is None else (stream, stream)
@@ -279,9 +277,7 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run ``python -m envkit ARGUMENTS`` as a user would. Whatever happens, a traceback is never an answer."""
     monkeypatch.setenv("PYTHONPATH", CODE_PATH)
 
-    def run(
-        *arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str
-    ) -> Ended:
+    def run(*arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str) -> Ended:
         result = subprocess.run(
             command_line(*arguments), cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
             timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,

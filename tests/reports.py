@@ -16,7 +16,7 @@ from envkit.report import markdown, model, terminal
 from rich.console import Console
 
 from tests.plans import study_of
-from tests.records import BEGUN, conclude, judge, run_event
+from tests.records import conclude, judge, run_event
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from dataclasses import asdict, replace
 

@@ -251,7 +251,7 @@ def innermost(message: Message | str) -> Message:
 
 @pytest.fixture
 def nothing_starts(tmp_path, monkeypatch):
-    """Have the test fail if from its call on a process is started, or if a file or the beginning of a record is left."""
+    """Have the test fail if from its call on a process starts, or if a file or the beginning of a record is left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     started: list[object] = []

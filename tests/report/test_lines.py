@@ -24,7 +24,7 @@ from rich.console import Console
 
 from tests.records import BEGUN, conclude
 from tests.report.kinds import MAPPED, MKL, with_environment
-from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed
+from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed
 from tests.reports import details, events_of, printed
 from tests.simulation import times
 

@@ -6,7 +6,6 @@ import json
 
 import pytest
 from envkit.bench import record
-from envkit.bench.study import Study
 from envkit.profiles import profile
 from envkit.worker.request import Train
 

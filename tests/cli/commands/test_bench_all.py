@@ -12,7 +12,6 @@ from envkit.worker.workloads import ALL
 
 from tests.cli.commands.conftest import words
 from tests.records import spent
-from tests.simulation import times
 
 
 @pytest.fixture(autouse=True)

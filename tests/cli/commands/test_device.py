@@ -78,8 +78,7 @@ def bench_in_image(cli, in_image, write_profile, run_folder):
 
     def run(*options, text="", **variables):
         mine = write_profile("mine", f"{text}env: {{SIMULATED: mine}}\n")
-        result = cli("bench", mine, *IN_IMAGE, "--output", run_folder, *options, **variables).ended(0)
-        return result
+        return cli("bench", mine, *IN_IMAGE, "--output", run_folder, *options, **variables).ended(0)
 
     return run
 

@@ -12,7 +12,6 @@ from envkit.bench import record, seal
 from envkit.common import user_key
 from envkit.engines.local import LocalEngine
 
-from tests import records
 from tests.cli.commands.conftest import words
 from tests.instant_engine import replace_engine
 from tests.sessions import rewrite
@@ -354,4 +353,3 @@ def test_what_a_run_leaves_is_for_its_user_alone(interrupted, bench, cli, simula
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
-

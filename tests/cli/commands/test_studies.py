@@ -43,7 +43,7 @@ KINDS = {
     "bench-profiles": Kind(["baseline", "mine", "slow", "preloads"]),
     "matrix": Kind(["baseline", "mine", "slow", "preloads"], command="matrix"),
     "workloads": Kind(
-        sum(WORKLOAD_ARMS, []),
+        [arm for arms in WORKLOAD_ARMS for arm in arms],
         {Role.EFFECT: [(arm, reference) for reference, *arms in WORKLOAD_ARMS for arm in arms]},
         refusal=SEVERAL,
     ),

@@ -12,12 +12,10 @@ from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
 from envkit.common import progress
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
-from envkit.worker.request import RunCommand, UserCommand
 
 from tests.cli.commands.conftest import words
 from tests.records import problem_of
 from tests.simulation import times
-from tests.worker_runs import document_of
 
 OWN = ("--", "python", "train.py", "--epochs", "1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)

@@ -7,8 +7,6 @@ import math
 
 import pytest
 from envkit.bench import record
-from envkit.rendering import text
-from envkit.worker.messages.metrics import LossesUnlikeSteps
 
 from tests.cli.commands.conftest import words
 from tests.simulation import times

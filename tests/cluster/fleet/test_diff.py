@@ -6,10 +6,8 @@ import json
 import shutil
 
 import pytest
-from envkit.bench import record
 from envkit.cluster.fleet import kept
 
-from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node
 from tests.cluster.slurm.conftest import study, submission_in
