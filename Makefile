@@ -83,7 +83,8 @@ test: dev  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 
 unit: dev  ## run the quick tests: no engine, no real training, few processes (a minute on 2 CPUs)
-	@$(VENV)/bin/pytest -m 'not slow' --numprocesses logical --maxprocesses 8 --dist worksteal
+	@# one process more than CPUs: some tests wait
+	@$(VENV)/bin/pytest -m 'not slow' --numprocesses $$(($$(nproc) + 1)) --maxprocesses 8 --dist worksteal
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/results/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs
@@ -175,7 +176,7 @@ operators: dev  ## where a step's time goes, by operators and phases, and why a 
 curves: dev  ## the baseline and a profile train until an accuracy is reached (5 minutes; writes docs/results/curves.md)
 	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
 
-advice: dev  ## fit what profiles gain to docs/results/gallery.jsonl, and judge the fits (a minute; writes docs/advise.md)
+advice: dev  ## fit what profiles gain to docs/results/gallery.jsonl, judge the fits, simulate runs of advise (3 minutes; writes docs/advise.md)
 	@$(VENV)/bin/python -m benchmarks.advice $(ARGS)
 
 terminal-picture: dev  ## draw the report of a run as a terminal shows it: ARGS="DIR FILE.svg"

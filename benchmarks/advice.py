@@ -10,23 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import shlex
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from envkit.advice.expected import FILE, LEAST_GAIN
+from envkit.cli.arguments import count
 from envkit.common import atomic
 from envkit.engines.base import PROJECT, WORKER
 from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
-from benchmarks import fitting, gallery_atlas, gallery_runs, page, script
+from benchmarks import advise_runs, fitting, gallery_atlas, gallery_runs, page, policies, script
+from benchmarks.advise_runs import Replayed
 from benchmarks.errors import ScriptError
 from benchmarks.fitting import KNOWN
 from benchmarks.gallery_atlas import ATLAS, Chart
@@ -36,24 +39,24 @@ from benchmarks.judged import (
     Judged,
     Training,
     fits_of,
-    is_supported,
     judged,
     machines_of,
     profiles_of,
-    regret,
     trainings_of,
 )
+from benchmarks.policies import met
 from benchmarks.results import Line, append_line, complete_lines
 
 PAGE = PROJECT / "docs/advise.md"
 DATA = page.PAGES / "advice.jsonl"
 # More steps than are watched.
 ENDLESS = 1_000_000
-# So many first candidates are what a race is run among.
-RACED = 3
-# The advisors to beat watch nothing.
+# The advisor to beat watches nothing.
 CONSTANT = "nothing: always the same profile"
-SUPPORTED = "nothing: always the same, no vendor's check overridden"
+# The features that may tell a training with many small blocks, and fits that have none of them.
+SMALL, WITHOUT_SMALL = ("small", "outside"), "by its steps, without `small` and `outside`"
+# Simulated runs of `envkit advise` on each training.
+RUNS = 100
 # What watching costs is measured with these, in so many pairs of processes, each of so many steps.
 SLOWED, PAIRS, STEPS, WARMUP, WATCHED_S = ("lstm", "tabular"), 8, 12, 3, 4.0
 STEP = re.compile(r"^step \d+: ([0-9.]+) s", re.MULTILINE)
@@ -69,18 +72,51 @@ def main() -> int:
     parser.add_argument("--fit", metavar="FILE", type=Path, default=FILE,
                         help=f"the coefficients to write (default: {FILE.relative_to(PROJECT)})")  # fmt: skip
     parser.add_argument("--measure", action="store_true", help="measure what watching costs, and the example")
+    parser.add_argument("--runs", metavar="N", type=count, default=RUNS,
+                        help=f"simulated runs on each training (default: {RUNS})")  # fmt: skip
+    parser.add_argument("--example", metavar="FILE", type=Path,
+                        help="show this output of `envkit advise`, which begins with '$ ' and its command")  # fmt: skip
     arguments = parser.parse_args()
+    if arguments.example is not None:
+        _add_example(arguments.results, arguments.example, _digest(arguments.fit))
     charts = gallery_atlas.charts(gallery_atlas.read_sessions(arguments.atlas))
     trainings = trainings_of(charts)
     if len({training.name for training in trainings}) < FEWEST:
         raise ScriptError(f"{arguments.atlas}: has {len(trainings)} trainings of the gallery that were watched, and it "
                           f"takes {FEWEST} or more; make them with: make gallery")  # fmt: skip
-    atomic.write(arguments.fit, fit := (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
+    atomic.write(arguments.fit, (json.dumps(_fitted(trainings, charts), indent=1) + "\n").encode())
+    fit = _digest(arguments.fit)
     if arguments.measure:
-        _measure(arguments.results, hashlib.sha256(fit).hexdigest())
+        _measure(arguments.results, fit)
     lines = [json.loads(line) for line in complete_lines(arguments.results)]
-    page.write(arguments.page, _page(lines, trainings, charts))
+    by_known = {label: judged(trainings, choices) for label, choices in KNOWN.items()}
+    replays = _replays(next(iter(by_known.values())), arguments.runs)
+    by_known[WITHOUT_SMALL] = judged(trainings, [names for names in fitting.WATCHED if not {*names} & {*SMALL}])
+    by_known[CONSTANT] = judged(trainings, [()])  # a fit to no feature is the mean of the others
+    page.write(arguments.page, _page(lines, fit, trainings, charts, by_known, replays))
     return 0
+
+
+def _digest(fit: Path) -> str:
+    """Return the digest of fits; "none" without the file."""
+    return hashlib.sha256(fit.read_bytes()).hexdigest() if fit.exists() else "none"
+
+
+def _add_example(data: Path, printed: Path, fit: str) -> None:
+    """Add the output of a run, which was made by the fits with this digest. Raise ScriptError without its command."""
+    first, _, output = printed.read_text().partition("\n")
+    words = shlex.split(first.removeprefix("$ ")) if first.startswith("$ envkit advise ") else []
+    if not words or not output.strip():
+        raise ScriptError(f"{printed}: its first line is not '$ envkit advise …' with output below it")
+    _append(data, {"kind": "example", "fit": fit, "command": words[1:], "printed": output.strip("\n") + "\n"})
+
+
+def _replays(judgements: Sequence[Judged], runs: int) -> list[Replayed]:
+    """Simulate so many runs of ``envkit advise`` on each training whose samples were kept."""
+    sampled = [judgement for judgement in judgements if advise_runs.is_sampled(judgement)]
+    with script.processes(len(os.sched_getaffinity(0))) as processes:
+        futures = [processes.submit(advise_runs.replayed, judgement, runs) for judgement in sampled]
+        return [future.result() for future in futures]
 
 
 def _measure(data: Path, fit: str) -> None:
@@ -149,19 +185,15 @@ def _fitted(trainings: Sequence[Training], charts: Sequence[Chart]) -> Line:
 # --- the page ---
 
 
-def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence[Chart]) -> list[str]:
-    by_known = {label: judged(trainings, choices) for label, choices in KNOWN.items()}
+def _page(
+    lines: Sequence[Line],
+    fit: str,
+    trainings: Sequence[Training],
+    charts: Sequence[Chart],
+    by_known: Mapping[str, Sequence[Judged]],
+    replays: Sequence[Replayed],
+) -> list[str]:
     full = next(iter(by_known.values()))
-    policies = {
-        "the first of the list": full,
-        f"the best of the first {RACED}, as a race finds it": judged(
-            trainings, next(iter(KNOWN.values())), raced=RACED
-        ),
-        "the first, known from outside": by_known["from outside"],
-        CONSTANT: judged(trainings, [()]),  # a fit to no feature is the mean of the others
-        SUPPORTED: judged(trainings, [()], is_supported),
-    }
-    by_known[CONSTANT] = policies[CONSTANT]
     sessions = [session for chart in charts for session in chart.sessions]
     systems = list(dict.fromkeys(session.system for session in sessions))
     began: list[dict[str, object]] = [{"time": session.began} for session in sessions]
@@ -170,14 +202,13 @@ def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence
                      "python -m benchmarks.advice"),
         "## Use",
         USE,
-        *_example_shown(lines),
+        *_example_shown(lines, fit),
         "## Is it right?",
         RIGHT,
         _machines_text(trainings),
-        _aims(full, policies[CONSTANT]),
-        "## How much slower than the best?",
-        REGRET_TEXT.format(raced=RACED),
-        page.table(POLICIES, [_policy(*pair) for pair in policies.items()], 1),
+        *_aims(full, replays),
+        *_outcomes(replays),
+        *_for_all(trainings),
         "## Each training, by fits that it taught nothing",
         page.table(("training", "advised first", "expected", "measured", "the best that was measured", "within 3%"),
                    [_row(judgement) for judgement in full]),
@@ -190,21 +221,24 @@ def _page(lines: Sequence[Line], trainings: Sequence[Training], charts: Sequence
         page.table(("training", *_features(trainings)), [_seen(each, trainings) for each in trainings], 1),
         "## Many small blocks",
         SMALL_TEXT,
+        _small_in_fits(trainings),
         *_watching(lines),
         "## How it is fitted",
         FITTED_TEXT,
     ]  # fmt: skip
 
 
-def _example_shown(lines: Sequence[Line]) -> list[str]:
-    """Return the latest output for the example."""
+def _example_shown(lines: Sequence[Line], fit: str) -> list[str]:
+    """Return the latest output for the example. ``fit`` is the digest of the fits on the page."""
     example = next((line for line in reversed(lines) if line["kind"] == "example"), None)
     if example is None:
         return []
     typed = shlex.join(["envkit", *example["command"]])
+    day = time.strftime("%Y-%m-%d", time.gmtime(example["time"]))
     return [
-        f"A training that is not in the gallery, with nothing left out:\n\n```sh\n{typed}\n```",
+        f"The output of a run on {day}, with nothing left out:\n\n```sh\n{typed}\n```",
         f"```text\n{example['printed'].rstrip()}\n```",
+        "" if example["fit"] == fit else EARLIER_FIT,
     ]
 
 
@@ -215,47 +249,68 @@ def _machines_text(trainings: Sequence[Training]) -> str:
     return SEVERAL_MACHINES.format(number=len(machines), machines="; ".join(machines))
 
 
-def _aims(full: Sequence[Judged], constant: Sequence[Judged]) -> str:
-    near, hopes = sum(judgement.near for judgement in full), sum(judgement.false_hope for judgement in full)
+def _aims(full: Sequence[Judged], replays: Sequence[Replayed]) -> list[str]:
+    near = sum(judgement.near for judgement in full)
+    hopes = [judgement.false_hope for judgement in full if judgement.false_hope is not None]
     within = [held for judgement in full for held in judgement.within]
-    inside, slower = sum(within) / len(within), regret(full)
-    of_regret = slower.mean <= 0.02 and slower.bound <= 0.05
-    return "\n".join([
-        f"- the profile that is advised first is within 3% of the best that was measured for {near} of {len(full)} "
-        f"trainings (the aim: 10 of 12): {_met(near * 12 >= 10 * len(full))}",
-        f"- the best is {slower.mean:.1%} faster than the first profile in the geometric mean, at most "
-        f"{slower.bound:.1%} at 95% (the aim: 2%, at most 5%): {_met(of_regret)}",
-        f"- for {hopes} of {len(full)} something is advised that is not surely faster (the aim: at most 1 of 20): "
-        f"{_met(hopes * 20 <= len(full))}",
-        f"- {sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: "
-        f"60% to 80%): {_met(0.6 <= inside <= 0.8)}",
-        f"- the same profile for all, without watching, is within 3% for {sum(each.near for each in constant)} of "
-        f"{len(constant)}; its mean gain is {_mean_gain(constant):.3f}, that of the advice {_mean_gain(full):.3f}",
-    ])  # fmt: skip
+    inside = sum(within) / len(within)
+    of_model = [
+        f"the profile that the model advises first is within 3% of the best that was measured for {near} of "
+        f"{len(full)} trainings (the aim: 10 of 12): {met(near * 12 >= 10 * len(full))}",
+        f"for {sum(hopes)} of the {len(hopes)} with enough blocks for intervals it advises something that is not "
+        f"surely faster (the aim: at most 1 of 20): {met(20 * sum(hopes) <= len(hopes))}",
+        f"{sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: 60% to 80%): "
+        f"{met(0.6 <= inside <= 0.8)}",
+    ]
+    of_runs = [
+        part for group, each in _groups(replays).items() for part in (f"On {group}:", _list(policies.aims(each)))
+    ]
+    return [*(of_runs or [NOT_SIMULATED]), "The model alone, without a race:", _list(of_model)]
 
 
-def _met(holds: bool) -> str:
-    return "met" if holds else "missed"
+def _groups(replays: Sequence[Replayed]) -> dict[str, list[Replayed]]:
+    """Return the trainings of each machine, and of these those whose samples were kept, if some were not."""
+    groups: dict[str, list[Replayed]] = {}
+    for machine in dict.fromkeys(replayed.training.machine for replayed in replays):
+        here = [replayed for replayed in replays if replayed.training.machine == machine]
+        sampled = [replayed for replayed in here if not replayed.training.is_published]
+        published = len(here) - len(sampled)
+        by_intervals = f", {published} of them by published intervals" if published else ""
+        groups[f"{machine}, {len(here)} trainings{by_intervals}"] = here
+        if 0 < len(sampled) < len(here):
+            groups[f"{machine}, the {len(sampled)} whose samples were kept"] = sampled
+    return groups
 
 
-def _mean_gain(judgements: Sequence[Judged]) -> float:
-    """Return the geometric mean of the speedups of what is advised."""
-    return statistics.geometric_mean(judgement.gained for judgement in judgements)
+def _list(sentences: Sequence[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
-def _policy(label: str, judgements: Sequence[Judged]) -> list[str]:
-    slower = regret(judgements)
-    near = sum(judgement.near for judgement in judgements)
-    return [
-        label, f"{_mean_gain(judgements):.3f}", f"{slower.mean:.1%}", f"{slower.bound:.1%}",
-        f"{near} of {len(judgements)}", str(sum(judgement.false_hope for judgement in judgements)),
-    ]  # fmt: skip
+def _outcomes(replays: Sequence[Replayed]) -> list[str]:
+    """Return what simulated runs of ``envkit advise`` end with, for each group of trainings."""
+    if not replays:
+        return []
+    of_groups = [part for group, each in _groups(replays).items() for part in (f"### {group}", *policies.parts(each))]
+    text = OUTCOMES_TEXT.format(runs=replays[0].runs, raced=policies.RACED, start=gallery_runs.START_S)
+    return ["## What does it end with?", text, *of_groups]
+
+
+def _for_all(trainings: Sequence[Training]) -> list[str]:
+    """Return what one profile gains on all trainings of a machine; samples that were kept go before published ones."""
+    sections = []
+    for machine in machines_of(trainings):
+        here = [each for each in trainings if each.machine == machine]
+        here = [each for each in here if not each.is_published] or here
+        rows = [policies.profile_row(here, name) for name in policies.for_all(here)]
+        title = f"### {machine}, {len(here)} trainings" + (", published" if here[0].is_published else "")
+        sections += [title, _list([policies.aim_of_one_profile(here)]), page.table(policies.PROFILES, rows, 1)]
+    return ["## One profile for all", FOR_ALL_TEXT, *sections]
 
 
 def _row(judgement: Judged) -> list[str]:
     training = judgement.training
-    names = sorted(training.gains, key=lambda name: -training.gains[name].ratio)
-    best = f"{names[0]}: {training.gains[names[0]].ratio:.2f}" if training.best > 1 else "nothing set"
+    first = max(training.usable, key=lambda name: training.usable[name], default="")
+    best = f"{first}: {training.best:.2f}" if training.best > 1 else "nothing set"
     near = "yes" if judgement.near else "no"
     if judgement.advised is None:
         top = judgement.expected[0]
@@ -264,6 +319,7 @@ def _row(judgement: Judged) -> list[str]:
     advised, truth = judgement.advised, training.gains[judgement.advised.profile]
     interval = truth.speedup
     measured = f"{truth.ratio:.2f}" + (f" ({interval.low:.2f} to {interval.high:.2f})" if interval else "")
+    measured += " LOSSES DIFFER" if truth.losses_differ else ""
     return [
         training.name, advised.profile, f"{advised.gain:.2f} ({advised.low:.2f} to {advised.high:.2f})",
         measured, best, near,
@@ -279,9 +335,9 @@ def _known(label: str, judgements: Sequence[Judged]) -> list[str]:
     )
     return [
         label, f"{sum(judgement.near for judgement in judgements)} of {len(judgements)}",
-        str(sum(judgement.false_hope for judgement in judgements)),
+        str(sum(judgement.false_hope or False for judgement in judgements)),
         f"{sum(within) / len(within):.0%}", f"{math.expm1(errors[len(errors) // 2]):.1%}",
-        f"{_mean_gain(judgements):.3f}",
+        f"{statistics.geometric_mean(judgement.gained for judgement in judgements):.3f}",
     ]  # fmt: skip
 
 
@@ -294,6 +350,24 @@ def _features(trainings: Sequence[Training]) -> list[str]:
 def _seen(training: Training, trainings: Sequence[Training]) -> list[str]:
     values = [training.features[name] for name in _features(trainings)]
     return [training.name, *("-" if value is None else f"{value:.3g}" for value in values)]
+
+
+def _small_in_fits(trainings: Sequence[Training]) -> str:
+    """Return how many trainings were watched for small blocks, and which fits use what was seen."""
+    watched = sum(training.features.get(SMALL[0]) is not None for training in trainings)
+    if not watched:
+        return SMALL_UNSEEN
+    names = {name: fits_of(trainings, name, fitting.WATCHED)[0].names for name in profiles_of(trainings)}
+    use = [
+        f"{name} ({', '.join(used)})"
+        for name, of_fit in names.items()
+        if (used := [each for each in SMALL if each in of_fit])
+    ]
+    named = ": " + ", ".join(use) if use else ""
+    return (
+        f"{watched} of {len(trainings)} trainings were watched for them. They are used by {len(use)} of {len(names)} "
+        f"fits{named}. The table by what is known of a training has the errors without them."
+    )
 
 
 def _watching(lines: Sequence[Line]) -> list[str]:
@@ -385,17 +459,37 @@ root on Debian, and one without root. The second may need conda.
 The report shows the evidence for each cause. 7 of 10 trainings lay within their range; yours may not. The figures
 come from the gallery's trainings; the race measures yours. `envkit doctor` and reports name the same causes, and
 `envkit tune` begins with what is expected to gain most."""
-POLICIES = ("what is taken", "mean gain", "the best is faster by", "at most", "within 3% of it", "not surely faster")
 ONE_MACHINE = """All figures are of one machine, {machine}. So trainings are left out, and machines are not. The figures
 do not tell how good the advice is on another kind of machine."""
 SEVERAL_MACHINES = """Figures are of {number} machines: {machines}. A training is judged by other trainings on other
 machines: neither it nor its machine took part."""
-REGRET_TEXT = """How much faster is the best profile that was measured than the one that is taken? The table has the
-geometric mean over the trainings, and the upper end of its one-sided 95% interval. The interval is of the noise in the
-measurements. Its draws find the best profile again, so a best that was lucky raises it. `envkit advise` races the first
-profiles of its list: the best of the first {raced} is as good as such a race can be. If nothing is watched, the profile
-is the same for all trainings: the one that gains most on the others. The `-mkl` profiles override a check of MKL's
-vendor. Noise alone looks like regret."""
+NOT_SIMULATED = """No training was measured in blocks, so that no run of `envkit advise` can be simulated."""
+OUTCOMES_TEXT = """{runs} runs of `envkit advise` are simulated on each training, by fits that it taught nothing. The
+kit's own code chooses what races, plans, drops profiles, ends the race, confirms the winner and gives the verdict. The
+seconds of samples are drawn from the blocks that were recorded of the training
+([how](../benchmarks/advise_runs.py)). Each run has its own truth, drawn from the same blocks, which the race does not
+see. So the error of the recorded gains is part of all figures. Drawn truths differ more than true ones: equal profiles
+make the regret too large, by up to 2 points. The lower figure is rather too small. A random half of the blocks then
+feeds the race and names the best, and the other half tells what both gain.
+
+The regret is how much faster the best profile is than the one that a run ends with: the geometric mean over runs and
+trainings. A run whose winner is not called faster ends with the baseline. A profile whose losses differ is never the
+best. A run that ends with one gains nothing, as it can't be used. `envkit advise` compares no losses: compare them
+before you use a `-mkl` profile. The bounds are the upper ends of one-sided 95% intervals over trainings
+(bootstrap-t). They hold for trainings like these.
+
+The samples of trainings that are marked *published* were not kept. Their blocks are made up, as wide as the published
+intervals, and a process is taken to start in {start:.0f} s. Their profiles preloaded older libraries.
+
+A race samples for a shorter time than the gallery did, so that its samples may be noisier than these. Allocators that
+the gallery has not measured do not race here.
+
+The best of the model's first {raced} is what a race without errors takes. A constant *in hindsight* was the best on
+these trainings, among profiles that were measured with all of them. In runs without a gain, each profile has samples of
+the baseline."""
+FOR_ALL_TEXT = """The geometric mean of a profile's speedups over these trainings, with 1 where its losses differ. The
+`-mkl` profiles override a check of MKL's vendor. Intervals of eight profiles take nine blocks: with fewer, none is
+surely faster or slower."""
 RIGHT = """Each training of the gallery is judged by fits to the others. Its own gains took no part in these."""
 KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
 the steps of its optimizer, and a few of them run under PyTorch's profiler. The last row watches
@@ -420,9 +514,11 @@ operators. Four symptoms could tell such a training from others:
 - Allocations a second by size class, from jemalloc's `stats_print` or mimalloc's `MIMALLOC_SHOW_STATS` in an extra
   process: not tried. Both print when a process ends by itself, and a watched training is stopped.
 
-`small` and `outside` are offered to each fit. The gallery's trainings have not been watched for them yet, so no fit has
-them, and no error with a training left out is known. Until then `advise` names the cause if `small` is 50% or more.
-The limit comes from the one measured training. It then tries a mimalloc profile, and tells no gain."""
+`small` and `outside` are offered to each fit. `advise` names the cause if `small` is 50% or more. The limit comes from
+one measured training. It then also tries a mimalloc profile that has no number here."""
+SMALL_UNSEEN = """The gallery's trainings have not been watched for them yet, so no fit has them, and no error with a
+training left out is known."""
+EARLIER_FIT = """Its expected gains are of an earlier fit than those below."""
 SLOWED_TEXT = """{pairs} pairs of processes for each of these, in turns: one alone, one with its optimizer's steps
 watched; the mean of {steps} steps after {warmup}. Below 1, watching slows a training. The profiler, which does slow
 it, comes after what is timed."""

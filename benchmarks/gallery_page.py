@@ -159,8 +159,8 @@ def _for_all(chart: Chart) -> str:
     faster = sum(best in measured.faster for measured in trainings)
     slower = sum(best in measured.slower for measured in trainings)
     return (
-        f"One profile for all of them would be {best}: {_times(mean_gain(chart, best))} in the geometric mean, surely "
-        f"faster for {faster} of {_models(len(trainings))} and surely slower for {slower}."
+        f"One profile for all of them would be {best}: {_times(mean_gain(chart, best))} in the geometric mean. It is "
+        f"surely faster for {faster} of {_models(len(trainings))} and surely slower for {slower}."
     )
 
 

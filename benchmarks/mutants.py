@@ -80,6 +80,7 @@ class Copy:
         (self.exchange / "request.json").write_text(json.dumps({"tests": tests, "lines": lines, "seconds": seconds}))
         paths = os.pathsep.join((str(self.folder / "runner"), str(self.folder), str(PROJECT)))
         variables = {**os.environ, "PYTHONPATH": paths, "ENVKIT_MUTANT": str(self.exchange)}
+        variables.pop("PYTEST_ADDOPTS", None)  # these are for a session that this one may be a part of
         variables.pop("PYTHONDONTWRITEBYTECODE", None)  # each mutant would compile all modules anew
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "benchmarks.mutant_tests", *options],

@@ -1,13 +1,12 @@
-"""The regret of a choice: how much slower a chosen profile is than the best one, as a mean over trainings with a bound.
+"""What gains may truly be, and the mean over trainings of what a choice loses, with its bound.
 
-The bound is of the noise in the measurements, and the trainings are the gallery as it is. Each draw of a bootstrap
-draws the blocks of each training anew and finds its best profile again, so that a best that was lucky counts as such.
-The largest of several noisy gains is too large on average: the regret of a draw is rather too large, and so the bound.
-In simulation, with 12 trainings, 8 profiles, 9 blocks and noise of 7% in a block's ratio, the bound held in 150 of 150
-runs with equal profiles, and in 60 of 60 with gains that differ by 2% (standard deviation).
+The bound is of trainings as well as of noise: trainings are drawn anew, each with the noise of its own measurements. So
+few and skewed values need the bootstrap-t: each resample's mean is told in its own standard error. In simulation, with
+10 and 12 trainings, its one-sided 95% bound held in 95% of runs with normal values. It held in 92% with exponential
+ones, and in 93% to 94% if half of these were 0. The percentile bound held in 91% to 93%, 84% and 82%.
 
 References:
-  B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap (1993), chapter 13 (percentile limits).
+  B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap (1993), section 12.5 (the bootstrap-t interval).
 """
 
 from __future__ import annotations
@@ -18,82 +17,66 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envkit.bench.study import MARGIN
-from envkit.stats import normal
-from envkit.stats.interval import Speedup
+import numpy
 
 if TYPE_CHECKING:
+    from numpy import float64
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
-DRAWS = 1000
+RESAMPLES = 4000
 CONFIDENCE = 0.95
+# Fewer values have no bound.
+FEWEST = 5
 
 
-@dataclass(frozen=True)
-class Regret:
-    """The geometric mean over trainings of the best profile's speedup over the chosen one's, less 1, and its bound."""
-
-    mean: float
-    bound: float  # the upper end of a one-sided 95% interval
-
-
-def draws_of_blocks(ratios: Mapping[str, Sequence[float]], seed: str) -> dict[str, list[float]]:
-    """Return DRAWS log gains of each profile from blocks that are drawn with replacement, the same for all profiles.
+def draws_of_blocks(ratios: Mapping[str, Sequence[float]], seed: str, draws: int) -> dict[str, NDArray[float64]]:
+    """Return so many log gains of each profile from blocks that are drawn with replacement, the same for all profiles.
 
     A draw's gain is the Hodges-Lehmann estimate, the median of the means of all pairs of its blocks.
     ``ratios`` are the log gains of each block, by profile: all lists are equally long.
     """
-    import numpy
-
     if not ratios:
         return {}
     number = len(next(iter(ratios.values())))
-    blocks = _generator(seed).integers(number, size=(DRAWS, number))
+    blocks = generator(seed).integers(number, size=(draws, number))
     first, second = numpy.triu_indices(number)
-    draws = {}
+    gains = {}
     for name, values in ratios.items():
         drawn = numpy.asarray(values, dtype=float)[blocks]
-        draws[name] = numpy.median((drawn[:, first] + drawn[:, second]) / 2, axis=1).tolist()
-    return draws
+        gains[name] = numpy.median((drawn[:, first] + drawn[:, second]) / 2, axis=1)
+    return gains
 
 
-def draws_of_intervals(speedups: Mapping[str, Speedup], error_rate: float, seed: str) -> dict[str, list[float]]:
-    """Return DRAWS log gains of each profile, normally distributed about its ratio and as wide as its interval.
+@dataclass(frozen=True)
+class Mean:
+    """A mean over trainings; ``bound`` is the upper end of its one-sided 95% interval, None of too few trainings."""
 
-    ``error_rate`` is that of each interval. Profiles are drawn independently, which makes differences rather too noisy.
-    """
-    generator = _generator(seed)
-    width = 2 * -normal.quantile(error_rate / 2)
-    draws = {}
-    for name, speedup in speedups.items():
-        deviation = math.log(speedup.high / speedup.low) / width
-        draws[name] = [float(value) for value in generator.normal(math.log(speedup.ratio), deviation, DRAWS)]
-    return draws
+    value: float
+    bound: float | None
 
 
-def of_ratio(ratio: float) -> Speedup:
-    """Return a gain with too few blocks for an interval as one without noise."""
-    return Speedup(ratio, ratio, ratio, 0, MARGIN)
+def mean_of(values: Sequence[float]) -> Mean:
+    """Return the mean of one value of each training, with its bound by the bootstrap-t."""
+    array = numpy.asarray(values, dtype=float)
+    mean, error = float(array.mean()), _standard_error(array)
+    if len(array) < FEWEST:
+        return Mean(mean, None)
+    drawn = array[generator("trainings").integers(len(array), size=(RESAMPLES, len(array)))]
+    errors = _standard_error(drawn)
+    spread = errors > 0  # a resample of one training alone tells nothing
+    if not spread.any():
+        return Mean(mean, mean)
+    scaled = (drawn.mean(axis=1)[spread] - mean) / errors[spread]
+    return Mean(mean, mean - float(numpy.quantile(scaled, 1 - CONFIDENCE) * error))
 
 
-def pooled(trainings: Sequence[Mapping[str, Sequence[float]]], chosen: Sequence[str | None]) -> Regret:
-    """Return the regret over trainings; each has its profiles' drawn log gains, and None chooses the baseline."""
-    import numpy
-
-    regrets = numpy.zeros(DRAWS)
-    middles = []
-    for draws, name in zip(trainings, chosen, strict=True):
-        gains = numpy.array([numpy.zeros(DRAWS), *(numpy.asarray(values) for values in draws.values())])
-        own = numpy.asarray(draws[name]) if name is not None else numpy.zeros(DRAWS)
-        regrets += gains.max(axis=0) - own
-        of_chosen = float(numpy.median(own))
-        middles.append(float(numpy.median(gains, axis=1).max()) - of_chosen)
-    mean = regrets / len(trainings)
-    bound = float(numpy.quantile(mean, CONFIDENCE))
-    return Regret(math.expm1(sum(middles) / len(middles)), math.expm1(bound))
+def _standard_error(values: NDArray[float64]) -> NDArray[float64]:
+    """Return the standard error of the mean along the last axis; 0 of a single value."""
+    number = values.shape[-1]
+    return numpy.asarray(values.std(axis=-1, ddof=1 if number > 1 else 0) / math.sqrt(number))
 
 
-def _generator(seed: str) -> Generator:
-    import numpy
-
+def generator(seed: str) -> Generator:
+    """Return a generator of random numbers that are the same for the same text."""
     return numpy.random.default_rng(zlib.crc32(seed.encode()))

@@ -188,14 +188,16 @@ def _blocks(slowdowns: Any, speedups: Sequence[float], study: Study) -> Iterator
         events = []
         for slot, arm in enumerate(_order(study.seed, block)):
             times = slowdowns[2 * block + slot] / (speedup if arm.name == profile.name else 1)
-            events.append(_sample(block, arm.name, times.tolist()))
+            events.append(sample(block, arm.name, times.tolist()))
         yield events
 
 
-def _sample(block: int, arm: str, step_s: list[float]) -> Sample:
+def sample(block: int, arm: str, step_s: list[float], worker_seconds: float = 0.0) -> Sample:
+    """Return the event of a sample with these steps (seconds), whose whole worker took ``worker_seconds``."""
     nothing = {"warmup_step_s": [], "losses": [], "images_per_step": None, "evidence": {}, "digests": {}, "checks": []}
     usage = {"user_s": 0.0, "system_s": 0.0, "minor_faults": 0}
     measured = {"block": block, "arm": arm, "seconds": sum(step_s), "step_s": step_s, "usage": usage}
+    measured["worker_seconds"] = worker_seconds
     return codec.parse({"event": "sample", **measured, **nothing, "peak_memory_bytes": 0}, Sample)
 
 

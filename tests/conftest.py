@@ -14,21 +14,23 @@ import sys
 import tempfile
 import termios
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
+from _pytest.runner import runtestprotocol
 from envkit.bench import neighbours, record
 from envkit.cli import main, measuring
 from envkit.report import pictures
 from envkit.worker.performance_variables import is_performance_variable
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from tests import records
-from tests.instant_engine import InstantEngine, replace_engine
+from tests.instant_engine import InstantEngine, answer_inspections, replace_engine
 from tests.processes import Ended
 from tests.simulation import Simulation
 
@@ -41,9 +43,13 @@ CLI_TIMEOUT_S = 480
 # A file system in memory, and the room that quick tests are to find there: they leave little at a time.
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2**31
 
-# The same examples in every run, whatever the machine's speed, and nothing left behind.
+# The same examples in every run, whatever the machine's speed, and nothing left behind. Hypothesis would also take
+# constants of imported modules into its examples. So these would depend on which tests a process ran before, and each
+# process would parse all of the kit.
 settings.register_profile("project", derandomize=True, deadline=None, database=None)
+settings.register_profile("quick", settings.get_profile("project"), max_examples=40)
 settings.load_profile("project")
+providers._get_local_constants = lambda: providers._local_constants
 # Under nohup, or in the background of a script, these are ignored, and would be by all processes that tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
@@ -59,7 +65,8 @@ COUNTER = itertools.count()
 # Tests that take the one cluster for themselves.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
 # Whose tests share what takes long to make, or look for what others of their file would start.
-FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
+FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/",
+         "tests/worker/evidence_hook/test_compiled_steps.py")  # fmt: skip
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
 # tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
@@ -107,12 +114,15 @@ class ByGroup(LoadScopeScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Under ``-m 'not slow'`` make temporary folders in memory, where it has room for them and runs programs.
+    """Under ``-m 'not slow'`` draw fewer examples, and make temporary folders in memory.
 
-    A disk takes milliseconds to remove each folder, and an eighth more processor time. Containers have a /dev/shm of
-    their own, so tests with real engines stay on the disk.
+    Memory must have room for them and run programs from there. A disk takes milliseconds to remove each folder, and an
+    eighth more processor time. Containers have a /dev/shm of their own, so tests with real engines stay on the disk.
     """
-    if config.getoption("markexpr") == "not slow" and os.access(MEMORY, os.W_OK):
+    if config.getoption("markexpr") != "not slow":
+        return
+    settings.load_profile("quick")
+    if os.access(MEMORY, os.W_OK):
         status = os.statvfs(MEMORY)
         if status.f_bavail * status.f_frsize >= MEMORY_BYTES and not status.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -143,6 +153,23 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Under ``-m 'not slow'`` report a test once to the process that counts them, with what failed around it.
+
+    pytest-xdist also sends how each test was set up and torn down: to write, send and read that takes as long as a
+    short test. With ``--durations`` it is sent.
+    """
+    options = item.config.option
+    if options.markexpr != "not slow" or options.durations is not None or not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -186,26 +213,29 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 
     With the latter goes the machine's lock.
     """
-    # pytest's own numbers take a look at all earlier folders, and there are thousands
-    folder = tmp_path_factory.mktemp(f"surroundings{next(COUNTER)}", numbered=False)
-    (folder / "tmp").mkdir()  # the others are made by what needs them
+    # texts and not paths, as every test does this: pytest's mktemp alone takes a tenth of a short one's time
+    place = f"{tmp_path_factory.getbasetemp()}/surroundings{next(COUNTER)}"
+    os.mkdir(place, 0o700)  # noqa: PTH102
+    os.mkdir(f"{place}/tmp")  # noqa: PTH102 - the others are made by what needs them
     for name, inner in (("XDG_CACHE_HOME", "cache"), ("XDG_CONFIG_HOME", "config"), ("TMPDIR", "tmp")):
-        monkeypatch.setenv(name, str(folder / inner))
+        monkeypatch.setenv(name, f"{place}/{inner}")
     monkeypatch.setattr(tempfile, "tempdir", None)  # tempfile remembers the folder it was first asked for
     for name in [name for name in os.environ if is_performance_variable(name)]:
         monkeypatch.delenv(name)
+    folder = Path(place)
     monkeypatch.setattr(measuring, "RESULTS", folder / "results")
     # tests/engines use the real ones
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/no-daemon")
     # last comes a folder that has a `python`, which not every machine has
-    monkeypatch.setenv("PATH", os.pathsep.join((str(STAND_INS), os.environ["PATH"], str(Path(sys.executable).parent))))
+    monkeypatch.setenv("PATH", f"{STAND_INS}:{os.environ['PATH']}:{os.path.dirname(sys.executable)}")  # noqa: PTH120
     # no test pulls the plug: what is written need not have reached a disk, which takes milliseconds for each line
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     yield folder
-    shutil.rmtree(folder / "cache", ignore_errors=True)  # which may have a data set in it
+    if os.path.exists(f"{place}/cache"):  # noqa: PTH110
+        shutil.rmtree(f"{place}/cache", ignore_errors=True)  # which may have a data set in it
     with suppress(OSError):  # a test that left something has the folder removed at the end
-        (folder / "tmp").rmdir()
-        folder.rmdir()
+        os.rmdir(f"{place}/tmp")  # noqa: PTH106
+        os.rmdir(place)  # noqa: PTH106
 
 
 @pytest.fixture
@@ -232,8 +262,9 @@ def cache(own_surroundings: Path) -> Path:
     return own_surroundings / "cache/envkit/fashion-mnist"
 
 
-def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "envkit", *map(str, arguments)]
+def command_line(*arguments: object, program: Sequence[str] = ("-m", "envkit")) -> list[str]:
+    """Return what starts envkit; ``program`` says to Python what that is."""
+    return [sys.executable, *program, *map(str, arguments)]
 
 
 @pytest.fixture
@@ -277,10 +308,16 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run ``python -m envkit ARGUMENTS`` as a user would. Whatever happens, a traceback is never an answer."""
     monkeypatch.setenv("PYTHONPATH", CODE_PATH)
 
-    def run(*arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str) -> Ended:
+    def run(
+        *arguments: object,
+        cwd: Path | None = None,
+        timeout_s: float = CLI_TIMEOUT_S,
+        program: Sequence[str] = ("-m", "envkit"),
+        **variables: str,
+    ) -> Ended:
         result = subprocess.run(
-            command_line(*arguments), cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
+            command_line(*arguments, program=program), cwd=cwd, env={**os.environ, **variables}, capture_output=True,
+            text=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
         return Ended(result.args, result.returncode, result.stdout, result.stderr)
@@ -386,12 +423,15 @@ def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
 def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """An interpreter for ``--python`` that answers like a worker, at once, as the test has set.
 
-    After each block the kit reads what each process of this machine used, which is for tests of that alone.
+    After each block the kit reads what each process of this machine used, which is for tests of that alone. What the
+    interpreter has is told without starting it.
     """
     monkeypatch.setattr(neighbours, "processes", dict)
     folder = tmp_path / "simulation"
     folder.mkdir()
-    return Simulation(folder)
+    simulated = Simulation(folder)
+    answer_inspections(monkeypatch, simulated)
+    return simulated
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from envkit.engines.base import Engine, EngineOptions, Launch, Outcome
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import ExitStatus
 from envkit.messages import from_json
-from envkit.worker.request import WorkerRequest
+from envkit.worker.request import Inspect, WorkerRequest
 
 from tests.simulated_worker import answer, log_start, name_of
 from tests.simulation import Simulation
@@ -54,6 +54,26 @@ def replace_engine(monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[E
     clock = time if make is LocalEngine else SimpleNamespace(monotonic=lambda: 0.0)
     monkeypatch.setattr(turns, "time", clock)
     monkeypatch.setitem(engines.ENGINES, name, replace(engines.ENGINES[name], make=make))
+
+
+def answer_inspections(monkeypatch: pytest.MonkeyPatch, simulation: Simulation) -> None:
+    """Have this process answer when the local engine looks into the simulation's interpreter.
+
+    Nearly every command does that first, and to start a process for it takes as long as all else in a short test.
+    Workers that measure are started, and an interpreter that is to fail.
+    """
+    start = LocalEngine.run
+
+    def run(engine: LocalEngine, launch: Launch) -> Outcome:
+        config = simulation.config("inspect")
+        if not isinstance(launch.work, Inspect) or engine.describe()["image"] != str(simulation.python) or not config:
+            return start(engine, launch)
+        assert launch.request is not None
+        work, environment = launch.request.to_json()["work"], {**launch.inherited, **launch.variables}
+        nth = log_start(simulation.folder / "starts.jsonl", "inspect", work, environment)
+        return Outcome(json.dumps(answer("inspect", work, config, nth, environment)), "", 0.02, None)
+
+    monkeypatch.setattr(LocalEngine, "run", run)
 
 
 class InstantEngine:

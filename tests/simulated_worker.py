@@ -5,8 +5,8 @@
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
 ``reference-kernel`` what that worker does; on ranks, on a part of the CPUs, or several at once, it has that behind it
-(`` on 2 ranks``, `` on 1/2``, `` x 2``). See ``Simulation`` in simulation.py. Each start is logged beside it in
-``starts.jsonl``.
+(`` on 2 ranks``, `` on 1/2``, `` x 2``). See ``Simulation`` in simulation.py. It also has how the names of performance
+variables begin (``prefixes``). Each start is logged beside it in ``starts.jsonl``.
 
 Tests start thousands of these: what takes long to be imported, and is not always needed, is imported where it is.
 """
@@ -20,18 +20,27 @@ import sys
 import time
 from collections.abc import Mapping
 
-from envkit.worker.performance_variables import is_performance_variable
-
 PR_SET_PDEATHSIG = 1
 DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
 # What a document has as it was planted.
 PASSED_ON = ("modes", "gpu", "backend", "exchange", "observed", "writes", "peak_memory_bytes")
 
 
-def inspection(commands: list[str], replaced: dict) -> dict:
-    """The document of ``inspect``, which looks for ``commands`` as the real one does, with some fields replaced."""
-    import shutil
+def located(command: str, search: str) -> str | None:
+    """Return where the folders of ``search`` have a command, as shutil.which does, whose import takes longer."""
+    for folder in search.split(os.pathsep):
+        path = os.path.join(folder, command)  # noqa: PTH118
+        if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112
+            return path
+    return None
 
+
+def inspection(commands: list[str], replaced: dict, search: str | None = None) -> dict:
+    """The document of ``inspect``, with some fields replaced.
+
+    It looks for ``commands`` as the real one does, in the folders of ``search`` or of this process's PATH.
+    """
+    search = search or os.environ.get("PATH") or os.defpath
     libraries = {"jemalloc": {"path": "/usr/lib/libjemalloc.so.2", "sha256": "0" * 64}}
     return {
         "facts": {
@@ -53,7 +62,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
         "libraries": libraries,
         "library_folders": ["/sim/lib", "/usr/lib"],
         "providers": {},
-        "commands": {command: shutil.which(command) for command in commands},
+        "commands": {command: located(command, search) for command in commands},
         "python_headers": True,
         **replaced,
     }  # fmt: skip
@@ -120,6 +129,13 @@ def loading(workload: str, behaviour: dict) -> dict:
     return {"loader": {**seen, **behaviour.get("loader", {})}}
 
 
+def performance_prefixes() -> tuple[str, ...]:
+    """Return how the names of performance variables begin."""
+    from envkit.worker.performance_variables import PREFIXES
+
+    return PREFIXES
+
+
 def learning_curve(training: dict, behaviour: dict, learnt: dict | None, seconds: float) -> list[dict]:
     """What a full training that takes ``seconds`` tells of each epoch, the last of which has ``learnt`` so much.
 
@@ -151,6 +167,7 @@ def sample(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]
     warmup_steps = 0 if own else training["warmup_steps"]
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
     preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
+    prefixes = tuple(behaviour.get("prefixes") or performance_prefixes())
     learnt = behaviour.get("quality", {"accuracy": 0.84} if full else None)
     curve = learning_curve(training, behaviour, learnt, seconds) if full else []
     if curve:
@@ -161,7 +178,7 @@ def sample(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]
         "threads": {"count": 2, "masks": {"0-3": 2}, "pinned_cpus": 0},
         "torch": {"version": "2.13.0", "num_threads": 2, "interop_threads": 2},
         "variables": {
-            "sensitive": {name: value for name, value in sorted(environment.items()) if is_performance_variable(name)},
+            "sensitive": {name: value for name, value in sorted(environment.items()) if name.startswith(prefixes)},
             "preloaded": dict.fromkeys(preload, "mapped"),
         },
     }
@@ -286,12 +303,12 @@ def answer(name: str, work: dict, config: dict, nth: int, environment: Mapping[s
     """The document that the worker prints as its nth answer, the first being 0."""
     behaviour = config["workers"].get(name, {})
     if name == "inspect":
-        return inspection(work["commands"], config.get("inspect", {}))
+        return inspection(work["commands"], config.get("inspect", {}), environment.get("PATH"))
     if name == "reference-kernel":
         seconds = behaviour.get("seconds", [0.1])
         return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
     answers = {"operators": profiled, "phases": phased}.get(work["kind"], sample)
-    return answers(work, {"seconds": [1.0], **behaviour}, nth, environment)
+    return answers(work, {"seconds": [1.0], "prefixes": config.get("prefixes"), **behaviour}, nth, environment)
 
 
 def log_start(

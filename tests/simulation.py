@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
+
+from envkit.worker.performance_variables import PREFIXES
 
 from tests.simulated_worker import is_measured, launched, training_of
 
@@ -32,9 +35,11 @@ class Simulation:
         self.folder = folder
         self.python = folder / "python"
         # -I: nothing of the surroundings' Python settings; -S: no site packages, which starts much faster
-        self.python.write_text(f'#!/bin/sh\nexec {sys.executable} -IS -c "{WORKER}" {folder}/config.json "$@"\n')
+        self._script = f'#!/bin/sh\nexec {sys.executable} -IS -c "{WORKER}" {folder}/config.json "$@"\n'
+        self.python.write_text(self._script)
         self.python.chmod(0o755)
-        self._config: dict[str, Any] = {"workers": {"baseline": {"seconds": STEADY}}}
+        # workers are told how performance variables begin: to import the registry takes as long as all else they do
+        self._config: dict[str, Any] = {"workers": {"baseline": {"seconds": STEADY}}, "prefixes": PREFIXES}
         self._save()
 
     def _save(self) -> None:
@@ -69,6 +74,12 @@ class Simulation:
         """Replace fields of what ``inspect`` prints."""
         self._config["inspect"] = fields
         self._save()
+
+    def config(self, worker: str) -> dict[str, Any] | None:
+        """What workers are told, if ``worker`` just answers; None if a process must be started to see what it does."""
+        behaviour = self._config["workers"].get(worker, {})
+        is_usual = self.python.is_file() and self.python.read_text() == self._script and os.access(self.python, os.X_OK)
+        return self._config if is_usual and not {"does", "delay"} & behaviour.keys() else None
 
     def starts(self, all: bool = False) -> list[dict[str, Any]]:
         """The workers that were started to be measured, in order: name, pid, work, environment, and if they train a

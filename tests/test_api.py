@@ -70,7 +70,7 @@ def test_settings_that_are_not_in_effect(measure, simulation):
 
 def test_a_script_can_tell_that_losses_differ(measure, simulation):
     simulation.worker("mine", seconds=times(0.5), losses=[3.0, 2.299, 2.298])
-    result = measure(steps=3)
+    result = measure(steps=3, data="synthetic")
     assert (result.verdict, result.headline["code"]) == ("faster", "report.faster-losses-differ")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,10 +36,6 @@ DATE = re.compile(r"^- (?:measured|printed): (.+)$|wrote this page on ([0-9-]+)"
 NO_DATE = "the page does not say"
 
 
-def _name(page: Path) -> str:
-    return str(page.relative_to(PROJECT))
-
-
 def _code(text: str) -> Iterator[str]:
     """Everything that is set as code."""
     yield from FENCED.findall(text)
@@ -49,23 +45,32 @@ def _code(text: str) -> Iterator[str]:
     yield from (" ".join(found.split()) for found in INLINE.findall(INDENTED.sub("", rest)))
 
 
+def _wrong(pages: Iterable[Path], check: Callable[[Path], Iterable[str]]) -> dict[str, list[str]]:
+    """Return what ``check`` finds wrong on each of the pages where it finds something."""
+    return {str(page.relative_to(PROJECT)): wrong for page in pages if (wrong := sorted(check(page)))}
+
+
 def _measured(page: Path) -> str:
     found = DATE.search(page.read_text())
     return (found[1] or found[2]) if found else NO_DATE
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_links_lead_to_files(page):
-    text = "".join(FENCED.split(page.read_text()))
-    links = [(page.parent / (link or source).partition("#")[0]).resolve() for link, source in LINK.findall(text)
-             if not (link or source).startswith(("http://", "https://", "#"))]  # fmt: skip
-    assert [str(path) for path in links if not path.exists()] == []
+def test_links_lead_to_files():
+    def missing(page: Path) -> list[str]:
+        text = "".join(FENCED.split(page.read_text()))
+        links = [(page.parent / (link or source).partition("#")[0]).resolve() for link, source in LINK.findall(text)
+                 if not (link or source).startswith(("http://", "https://", "#"))]  # fmt: skip
+        return [str(path) for path in links if not path.exists()]
+
+    assert _wrong(PAGES, missing) == {}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_commands_are_there(page):
-    named = {" ".join(words).strip() for code in _code(page.read_text()) for words in COMMAND.findall(code)}
-    assert named - {*COMMANDS, "help"} == set()
+def test_commands_are_there():
+    def missing(page: Path) -> set[str]:
+        named = {" ".join(words).strip() for code in _code(page.read_text()) for words in COMMAND.findall(code)}
+        return named - {*COMMANDS, "help"}
+
+    assert _wrong(PAGES, missing) == {}
 
 
 def _options(parser: argparse.ArgumentParser) -> set[str]:
@@ -90,10 +95,10 @@ def options_that_are_missing(text: str) -> set[str]:
     return {f"{name} {option}" for name, option in shown if option not in known.get(name, ())}
 
 
-# A changelog names options that are gone.
-@pytest.mark.parametrize("page", [page for page in PAGES if page != CHANGELOG], ids=_name)
-def test_options_are_there(page):
-    assert options_that_are_missing(page.read_text()) == set()
+def test_options_are_there():
+    # a changelog names options that are gone
+    pages = [page for page in PAGES if page != CHANGELOG]
+    assert _wrong(pages, lambda page: options_that_are_missing(page.read_text())) == {}
 
 
 @pytest.mark.parametrize(
@@ -111,17 +116,22 @@ def test_an_option_that_no_command_has_is_named(text, missing):
     assert options_that_are_missing(text) == missing
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_targets_are_there(page):
+def test_targets_are_there():
     targets = set(TARGET.findall((PROJECT / "Makefile").read_text()))
-    named = {word for code in _code(page.read_text()) for words in MAKE.findall(code) for word in words.split()}
-    assert named - targets == set()
+
+    def missing(page: Path) -> set[str]:
+        named = {word for code in _code(page.read_text()) for words in MAKE.findall(code) for word in words.split()}
+        return named - targets
+
+    assert _wrong(PAGES, missing) == {}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in RESULTS], ids=_name)
-def test_files_of_the_project_are_there(page):
-    named = {code for code in _code(page.read_text()) if PATH.fullmatch(code)}
-    assert {path for path in named if not any(PROJECT.glob(path.rstrip("/")))} == set()
+def test_files_of_the_project_are_there():
+    def missing(page: Path) -> set[str]:
+        named = {code for code in _code(page.read_text()) if PATH.fullmatch(code)}
+        return {path for path in named if not any(PROJECT.glob(path.rstrip("/")))}
+
+    assert _wrong([page for page in PAGES if page not in RESULTS], missing) == {}
 
 
 def test_every_command_has_an_example():
@@ -193,7 +203,15 @@ def test_no_two_pages_have_one_name():
     assert [name for name, number in count.items() if number > 1] == []
 
 
-@pytest.mark.parametrize("page", RESULTS, ids=_name)
-def test_a_page_of_measurements_is_in_the_index_with_its_day(page):
-    rows = [line for line in INDEX.read_text().splitlines() if line.startswith(f"| [{page.name}]({page.name}) |")]
-    assert [row.strip("| ").split(" | ")[-1] for row in rows] == [_measured(page)]
+def _row(page: Path) -> str:
+    """Return how the row of a page of measurements begins in their index."""
+    return f"| [{page.name}]({page.name}) |"
+
+
+def test_a_page_of_measurements_is_in_the_index_with_its_day():
+    lines = INDEX.read_text().splitlines()
+    days = {
+        page.name: [line.strip("| ").split(" | ")[-1] for line in lines if line.startswith(_row(page))]
+        for page in RESULTS
+    }
+    assert days == {page.name: [_measured(page)] for page in RESULTS}

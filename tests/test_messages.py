@@ -152,12 +152,11 @@ def test_codes_are_unique():
     assert not [code for code, times in codes.items() if times > 1]
 
 
-@pytest.mark.parametrize("module", sorted({one.__module__ for one in CLASSES}))
-def test_messages_of(module):
-    for one in (one for one in CLASSES if one.__module__ == module):
-        root = module.split(".")[1]
-        assert re.fullmatch(r"[a-z-]+\.[a-z0-9-]+", one.code), "a code is PACKAGE.WHAT-IS-WRONG"
-        assert root in (one.code.partition(".")[0], "messages"), "a code begins with the package that declares it"
+def test_each_message_has_a_code_of_its_package_and_a_template_of_its_fields():
+    for one in CLASSES:
+        root = one.__module__.split(".")[1]
+        assert re.fullmatch(r"[a-z-]+\.[a-z0-9-]+", one.code), f"a code is PACKAGE.WHAT-IS-WRONG, and not {one.code}"
+        assert root in (one.code.partition(".")[0], "messages"), f"{one.code} does not begin with its package, {root}"
         names = {*one.FIELDS}
         assert not names & {*dir(Message)}, one
         in_template = {name for _, name, _, _ in string.Formatter().parse(one.template) if name is not None}
@@ -200,6 +199,10 @@ def test_an_error_is_no_text():
         MessageError("text")
 
 
+# What each kind of node that names something, or is a literal, has it in.
+NAMED_IN = {ast.Name: "id", ast.Attribute: "attr", ast.Constant: "value", ast.alias: "name"}
+
+
 def used_names() -> dict[str, set[str]]:
     """Return the modules in which each name, attribute, imported name and literal stands; benchmarks are among them."""
     walked: dict[str, Iterable[ast.AST]] = {module: nodes(module) for module in modules()}
@@ -207,8 +210,8 @@ def used_names() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module, inside in walked.items():
         for node in inside:
-            names = [getattr(node, kind, None) for kind in ("id", "attr", "value", "name")]
-            for name in (one for one in names if isinstance(one, str)):
+            name = getattr(node, NAMED_IN[type(node)]) if type(node) in NAMED_IN else None
+            if isinstance(name, str):
                 found.setdefault(name, set()).add(module)
     return found
 

@@ -8,14 +8,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from envkit.engines.base import WORKER
+from envkit.worker.libraries import locate, search_folders
 from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
 from tests.simulation import PROJECT
 
+# To digest the files of all libraries takes a tenth of a second.
+installed = cache(lambda: locate(search_folders()))
 OF_COMMAND = frozenset(one.name for one in fields(UserCommand))
 
 

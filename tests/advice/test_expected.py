@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from envkit.advice import machine
 from envkit.advice.expected import Fit, Fitted, expected, fitted, of_machine
 from envkit.advice.machine import Machine, features
 from envkit.advice.symptoms import FEATURES
@@ -54,7 +55,8 @@ def test_the_kits_own_fits_are_of_profiles_and_features_that_are_there():
         assert set(fits[-1].coefficients) <= {"kernel"}, "the last is for what is seen from outside"
 
 
-def test_a_fit_with_a_term_of_the_machine_needs_its_features():
+def test_a_fit_with_a_term_of_the_machine_needs_its_features(monkeypatch):
+    monkeypatch.setattr(machine, "page_fault_s", lambda: 2.5e-7)
     fits = replace(FITS, fits={"retain": [Fit({"kernel": 1.0, "fault_us": 0.5}, 0.0, 0.1), Fit({}, 0.2, 0.3)]})
     seen = symptoms(system_share=0.3)
     (with_machine,) = expected(seen, ["retain"], fits, of_machine(inspection([], {}), fits))

@@ -58,7 +58,7 @@ def compared(saved, file):
     return None
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), value=JSON)
 def test_any_value_anywhere(saved, tmp_path, data, value):
     path = data.draw(st.sampled_from([place for place in places(saved.document) if place]))
@@ -68,7 +68,7 @@ def test_any_value_anywhere(saved, tmp_path, data, value):
     assert message is None or (message.startswith(f"{file}: ") and len(message.splitlines()) == 1)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_any_content(tmp_path, content):
     file = tmp_path / "old.json"
@@ -78,7 +78,7 @@ def test_any_content(tmp_path, content):
     assert text_of(error.value).startswith(f"{file}: ")
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(variables=st.lists(st.text(), max_size=4))
 def test_what_is_written_is_read_again(saved, tmp_path, variables):
     document = {**saved.document, "allowed_variables": variables}

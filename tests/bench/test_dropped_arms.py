@@ -54,6 +54,12 @@ def test_a_profile_that_is_slower_leaves_and_the_others_get_its_time(three, even
     assert of_arm["slow"]["speedup"]["blocks"] == dropped["block"]
     assert of_arm["fast"]["verdict"] == "faster"
     assert set(document["may_be_best"]) <= {"fast", "near"}
+    # the decision follows from the record
+    every = events()
+    (recorded,) = Run.parse(every).all(Dropped)
+    decision = decide.after_blocks(Run.parse(every[: place_of_dropped(every)]), recorded.block)
+    assert isinstance(decision, Dropped)
+    assert (decision.arms, decision.looks) == (recorded.arms, recorded.looks)
 
 
 def test_all_can_be_measured_to_the_end(three, events, samples):
@@ -78,35 +84,21 @@ def test_report_and_progress_name_the_arms_that_left(three, events):
     assert f"envkit: dropped after {dropped['block']} blocks, as slower: slow" in result.stderr
 
 
-def test_the_decision_follows_from_the_record(three, events):
+def test_a_run_that_was_interrupted_goes_on_without_them(three, cli, events, samples, run_folder):
     three(*NEVER_EARLY)
     every = events()
     at = place_of_dropped(every)
-    (recorded,) = Run.parse(every).all(Dropped)
-    decision = decide.after_blocks(Run.parse(every[:at]), recorded.block)
-    assert isinstance(decision, Dropped)
-    assert (decision.arms, decision.looks) == (recorded.arms, recorded.looks)
-
-
-@pytest.mark.parametrize("later", [0, 1, 6])
-def test_a_run_that_was_interrupted_goes_on_without_them(three, cli, events, samples, run_folder, later):
-    three(*NEVER_EARLY)
-    every = events()
-    at = place_of_dropped(every)
-    records.write(run_folder, every[: at + 1 + later])
-    assert cli("bench", "--resume", run_folder).returncode == 0
-    (dropped,) = events("dropped")
-    assert dropped == every[at]
-    assert sum(arm == "slow" for _, arm in samples()) == dropped["block"]
-    assert len(set(samples())) == len(samples())
-    assert events()[-1]["reason"] in decide.ENDED
-    resumed = [event["event"] for event in events()].index("resume")
-    assert [event["arm"] for event in events()[resumed:] if event["event"] == "warm-up"] == ["baseline", "fast", "near"]
-
-
-def test_a_block_that_was_begun_before_they_left_is_completed(three, cli, events, samples, run_folder):
-    three(*NEVER_EARLY)
-    every = events()
+    for later in (0, 1, 6):
+        records.write(run_folder, every[: at + 1 + later])
+        assert cli("bench", "--resume", run_folder).returncode == 0, later
+        (dropped,) = events("dropped")
+        assert dropped == every[at], later
+        assert sum(arm == "slow" for _, arm in samples()) == dropped["block"], later
+        assert len(set(samples())) == len(samples()), later
+        assert events()[-1]["reason"] in decide.ENDED, later
+        after = events()[[event["event"] for event in events()].index("resume") :]
+        assert [event["arm"] for event in after if event["event"] == "warm-up"] == ["baseline", "fast", "near"], later
+    # a block that was begun before they left is completed
     last = max(number for number, event in enumerate(every[: place_of_dropped(every)]) if event["event"] == "sample")
     records.write(run_folder, every[:last])
     assert cli("bench", "--resume", run_folder).returncode == 0

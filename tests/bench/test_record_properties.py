@@ -62,7 +62,6 @@ def said(read, folder):
     return None
 
 
-@settings(max_examples=50)
 @given(appended=events)
 def test_what_is_appended_is_what_is_read(folder, appended):
     returned = recorded(folder, appended)
@@ -72,7 +71,6 @@ def test_what_is_appended_is_what_is_read(folder, appended):
         assert event == {"time": event["time"], **extra, "event": kind}
 
 
-@settings(max_examples=50)
 @given(appended=events, cut=st.floats(0, 1))
 @example(appended=[("sample", {})], cut=1.0)
 def test_the_beginning_of_a_record_has_the_beginning_of_its_events(folder, appended, cut):
@@ -89,7 +87,6 @@ def test_the_beginning_of_a_record_has_the_beginning_of_its_events(folder, appen
         assert record.read(folder) == returned[:whole]
 
 
-@settings(max_examples=50)
 @given(appended=events, cut=st.floats(0, 1))
 @example(appended=[("sample", {})], cut=1.0)
 def test_a_record_that_goes_on_has_no_half_line_and_loses_no_whole_one(folder, appended, cut):
@@ -104,7 +101,6 @@ def test_a_record_that_goes_on_has_no_half_line_and_loses_no_whole_one(folder, a
     assert (folder / FILE_NAME).read_bytes().endswith(b"}\n")
 
 
-@settings(max_examples=50)
 @given(cut=st.floats(0, 1, exclude_max=True))
 def test_a_run_that_was_killed_before_its_first_line_is_begun_anew(folder, cut):
     recorded(folder, [])
@@ -115,7 +111,7 @@ def test_a_run_that_was_killed_before_its_first_line_is_begun_anew(folder, cut):
     assert record.read(folder) == [first]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(content=contents)
 def test_whatever_a_file_holds_it_is_read_or_refused_in_one_line(folder, content):
     (folder / FILE_NAME).write_bytes(content)

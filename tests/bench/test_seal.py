@@ -23,7 +23,7 @@ def read_back(event):
     return json.loads(json.dumps(event))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fields=st.dictionaries(st.text(), JSON, max_size=4))
 def test_an_event_that_is_read_back_is_good(fields):
     made = seal.sealed({**fields, "event": "run"})

@@ -10,12 +10,11 @@ import pytest
 from envkit.advice.expected import Fitted
 from envkit.stats.interval import Speedup
 
-from benchmarks import advice, fitting, gallery_atlas, regret
-from benchmarks.gallery_atlas import ATLAS, Gain
+from benchmarks import advice, fitting, gallery_atlas
+from benchmarks.gallery_atlas import ATLAS, Agreement, Gain
 from benchmarks.judged import Training, fits_of, judged, trainings_of
 from tests.benchmarks.conftest import refusal
 
-NOISE = [-0.04, 0.03, 0.01, -0.02, 0.05, -0.01, 0.0, 0.02]
 KERNEL = [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.01, 0.12, 0.22]
 
 
@@ -114,39 +113,22 @@ def test_with_two_machines_a_fit_may_take_a_term_of_the_machine(trainings):
     assert set(made.names) == {"kernel", "fault_us"}
 
 
-def test_a_race_among_the_first_takes_the_best_of_them(trainings):
-    odd = Training("odd", seen(0.4), {"helps": of(0.9), "costs": of(0.95), "surprise": of(1.5)})
-    others = [replace(each, gains={**each.gains, "surprise": of(1.04)}) for each in trainings]
-    found = judged([*others, odd], fitting.WATCHED, raced=3)[-1]
-    assert (found.chosen, found.gained) == ("surprise", 1.5)
-
-
-def test_only_profiles_that_are_allowed_are_advised(trainings):
-    found = judged(trainings, fitting.WATCHED, lambda name: name != "helps")
-    assert all(one.advised is None for one in found)
-
-
-def test_the_regret_of_the_best_is_the_noise_alone_and_that_of_another_is_what_it_loses():
-    """The best is 1.5 times as fast as the baseline and 1.25 times as fast as the other."""
-    ratios = {name: [math.log(gain) + noise for noise in NOISE] for name, gain in (("best", 1.5), ("other", 1.2))}
-    draws = [regret.draws_of_blocks(ratios, name) for name in "abcd"]
-    best = regret.pooled(draws, ["best"] * 4)
-    assert (best.mean, best.bound) == pytest.approx((0, 0), abs=1e-9)
-    other = regret.pooled(draws, ["other"] * 4)
-    assert (other.mean, other.bound) == pytest.approx((0.25, 0.25), abs=1e-6), "the noise of a block is both profiles'"
-    assert regret.pooled(draws, [None] * 4).mean == pytest.approx(0.5, abs=0.01)
-
-
-def test_a_published_interval_stands_for_the_samples_that_were_not_kept():
-    draws = regret.draws_of_intervals({"best": of(1.5).speedup, "other": of(1.4).speedup}, 0.05, "a")
-    found = regret.pooled([draws] * 4, ["other"] * 4)
-    assert found.mean == pytest.approx(1.5 / 1.4 - 1, abs=0.005)
-    assert found.mean < found.bound < 0.12
+def test_a_profile_whose_losses_differ_is_never_the_best_and_gains_nothing(trainings):
+    """Nothing else gains there, so that the model's advice is of no use."""
+    differs = replace(of(1.6), losses=Agreement(0.119, False))
+    odd = Training("odd", seen(0.4), {"helps": differs, "costs": of(0.95)})
+    judgement = judged([*trainings, odd], fitting.WATCHED)[-1]
+    assert judgement.advised is not None
+    assert (judgement.advised.profile, judgement.gained, odd.best) == ("helps", 1.0, 1.0)
+    assert judgement.false_hope
+    cells = advice._row(judgement)
+    assert cells[3].endswith("LOSSES DIFFER")
+    assert cells[4] == "nothing set"
 
 
 def test_the_page_and_the_fits_are_made_from_the_data_files_alone(benchmark_script, tmp_path):
     fit, written = tmp_path / "fit.json", tmp_path / "page.md"
-    result = benchmark_script(advice, "--fit", fit, "--page", written)
+    result = benchmark_script(advice, "--fit", fit, "--page", written, "--runs", "2")
     assert (result.returncode, result.stderr) == (0, "")
     document = Fitted.from_json(json.loads(fit.read_text()))
     assert len(document.trainings) >= 12
@@ -154,7 +136,26 @@ def test_the_page_and_the_fits_are_made_from_the_data_files_alone(benchmark_scri
     text = written.read_text()
     machines = {each.machine for each in trainings_of(gallery_atlas.charts(gallery_atlas.read_sessions(ATLAS)))}
     assert all(name in text for name in machines)
-    assert "| nothing: always the same, no vendor's check overridden |" in text
+    assert "one profile for all without a vendor's check overridden: " in text
+
+
+def test_the_output_of_a_run_becomes_the_example_of_the_page(benchmark_script, tmp_path):
+    """Fits that were made since are told, as the example's figures are then of earlier ones."""
+    printed, data, written = tmp_path / "run.txt", tmp_path / "advice.jsonl", tmp_path / "page.md"
+    printed.write_text("$ envkit advise -- python train.py\nTry this first.\n\nprofile  expected\n")
+    files = ("--results", data, "--fit", tmp_path / "fit.json", "--page", written, "--runs", "2")
+    assert benchmark_script(advice, "--example", printed, *files).returncode == 0
+    assert "```sh\nenvkit advise -- python train.py\n```\n\n```text\nTry this first.\n\nprofile" in written.read_text()
+    assert advice.EARLIER_FIT in written.read_text()
+    assert benchmark_script(advice, "--example", printed, *files).returncode == 0
+    assert advice.EARLIER_FIT not in written.read_text()
+
+
+def test_an_output_without_its_command_is_no_example(benchmark_script, tmp_path):
+    (printed := tmp_path / "run.txt").write_text("Try this first.\n")
+    assert "its first line is not '$ envkit advise …'" in refusal(
+        benchmark_script(advice, "--example", printed, "--results", tmp_path / "advice.jsonl")
+    )
 
 
 def test_without_the_map_there_is_nothing_to_judge(benchmark_script, tmp_path):

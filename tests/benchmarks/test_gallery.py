@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -77,8 +78,8 @@ def test_a_training_runs_from_anywhere_and_bench_can_read_it(name: str, tmp_path
     copy = tmp_path / "train.py"
     copy.write_text((GALLERY / f"{name}.py").read_text())
     result = subprocess.run(
-        [sys.executable, str(copy), "--steps", "2"], cwd=tmp_path, capture_output=True, text=True, check=False,
-        timeout=TIMEOUT_S,
+        [sys.executable, str(copy), "--steps", "2"], cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
     )  # fmt: skip
     assert (result.returncode, result.stderr) == (0, "")
     times, losses = Readings(parse(TIME)), Losses(parse_losses(LOSS))

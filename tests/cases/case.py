@@ -15,13 +15,15 @@ from pathlib import Path
 from envkit.engines.base import PROJECT
 from envkit.profiles.environment import clean
 
+from tests.processes import BRIEF_ENVKIT
+
 PROGRAMS = Path(__file__).parent / "programs"
 TIMEOUT_S = 600  # beside other tests everything takes longer
 SHOWN_CHARACTERS = 300
 # A training is measured in this many blocks where its times are not the point.
 FEW = ("--blocks", "1", "--in-place", "--seed", "3")
 # How train.py trains unless a launch says otherwise. `envkit advise` needs an optimizer of PyTorch.
-BRIEF = {"TRAIN_S": "0.5", "OPTIMIZER": "none"}
+BRIEF = {"STEPS": "40", "OPTIMIZER": "none"}
 ADVISED = {"TRAIN_S": "2", "OPTIMIZER": "torch"}
 
 
@@ -80,7 +82,7 @@ def try_out(case: Case, launch: Launch) -> Outcome:
         (folder / "tmp").mkdir()
         shell, _ = clean(os.environ, ())
         variables = {"PYTHONPATH": str(PROJECT / "runner"), "TMPDIR": str(folder / "tmp"), **BRIEF}
-        line = f"{launch.under} {shlex.quote(sys.executable)} -m envkit {launch.words}"
+        line = f"{launch.under} {shlex.quote(sys.executable)} -c {shlex.quote(BRIEF_ENVKIT)} {launch.words}"
         result = subprocess.run(
             shlex.split(line.replace("@PYTHON@", sys.executable)), cwd=place, env={**shell, **variables, **launch.env},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",

@@ -129,7 +129,8 @@ CASES = (
     Case(
         "address-space", "A grid engine limits address space (ulimit -v), and large stacks of threads do not fit",
         (
-            Launch("bench stacks.yaml --data synthetic --steps 5 --blocks 1", (LIMITED,), 1, under=LIMITS),
+            Launch("bench stacks.yaml --data synthetic --warmup-steps 1 --steps 5 --blocks 1", (LIMITED,), 1,
+                   under=LIMITS),
             Launch("exec stacks.yaml -- @PYTHON@ train.py", (LIMITED,), 1, under=LIMITS),
             Launch("doctor stacks.yaml", (LIMITED,), 1, under=LIMITS),
         ),

@@ -468,16 +468,14 @@ def test_a_slow_training_is_told_of_no_profile_that_does_not_apply(vendor):
         assert found["generic-matrix-code"] == NoMend()
 
 
-@pytest.mark.parametrize("code", sorted({*WHY, *FIX}))
-def test_each_code_of_a_finding_has_a_reason_and_a_fix(code):
-    assert WHY.get(code) or code == "worker-failed", "the reason is what the worker printed"
-    assert FIX.get(code) or code in {
-        "few-cpus",
-        "numa-node-missing",
-        "ranks-only",
-        "too-few-threads",
-        "would-be-ignored",
-    }, "they have a message"
+def test_each_code_of_a_finding_has_a_reason_and_a_fix():
+    codes = {*WHY, *FIX}
+    # the reason is what the worker printed
+    assert {code for code in codes if not WHY.get(code)} == {"worker-failed"}
+    # these have a message
+    assert {code for code in codes if not FIX.get(code)} == {
+        "few-cpus", "numa-node-missing", "ranks-only", "too-few-threads", "would-be-ignored",
+    }  # fmt: skip
 
 
 def test_a_finding_survives_json():

@@ -31,7 +31,7 @@ def test_what_it_used_while_it_worked_in_parallel():
     try:
         assert [process.stdout.readline() for _ in range(2)] == [b"\n", b"\n"]
         # one that had no CPU meanwhile is watched again
-        seen = until(lambda: (one := running_process.watch(process.pid, 2.0).get("steady")) and has_worked(one) and one)
+        seen = until(lambda: (one := running_process.watch(process.pid, 0.5).get("steady")) and has_worked(one) and one)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -57,8 +57,8 @@ def any_program(monkeypatch):
 def test_one_that_gets_and_gives_back_memory(begun, any_program):
     pid = begun(FAULTS).pid
     # one that had no CPU meanwhile is watched again
-    seen = until(lambda: has_worked(one := watch(pid, 1.0)) and one)
-    assert seen["seconds"] >= 1.0
+    seen = until(lambda: has_worked(one := watch(pid, 0.3)) and one)
+    assert seen["seconds"] >= 0.3
 
 
 def test_one_that_sleeps(begun, any_program):
@@ -68,20 +68,17 @@ def test_one_that_sleeps(begun, any_program):
     assert (seen["usage"]["minor_faults"], seen["usage"]["user_s"]) == (0, 0.0)
 
 
-def test_the_load_of_its_cpus_is_that_of_all_programs(begun, any_program):
+def test_of_two_that_share_a_cpu_each_waits_for_it_and_its_load_is_that_of_both(begun, any_program):
     pid, _ = (begun(SPINS).pid for _ in range(2))
 
-    def load():
-        usage = watch(pid, 0.5)["usage"]
+    def share():
+        seen = watch(pid, 0.3)
+        usage = seen["usage"]
         assert usage["worker_cpus"] == 1
-        return usage["worker_cpus_busy_s"] - usage["user_s"] - usage["system_s"] > 0.1
+        by_other_s = usage["worker_cpus_busy_s"] - usage["user_s"] - usage["system_s"]
+        return seen["waited_s"] > 0.05 and by_other_s > 0.05
 
-    assert until(load)
-
-
-def test_of_two_that_share_a_cpu_each_waits_for_it(begun, any_program):
-    pid, _ = (begun(SPINS).pid for _ in range(2))
-    assert until(lambda: watch(pid, 0.5)["waited_s"] > 0.1)
+    assert until(share)
 
 
 def test_what_it_has_started_counts_too(begun):

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from envkit.bench import record
+from envkit.cli.commands import doctor
 from envkit.common import output
 from envkit.common.live_view import LiveView
 from envkit.common.printable import encoded, harmless
@@ -181,7 +182,8 @@ def test_what_workers_say_while_a_live_view_is_drawn(
     assert harm(on_terminal("report", run_folder, "--details")[1]) == set()
 
 
-def test_what_profiles_say(odd_profile, on_terminal, cli, simulation, own_surroundings):
+def test_what_profiles_say(odd_profile, on_terminal, cli, simulation, own_surroundings, monkeypatch):
+    monkeypatch.setattr(doctor, "LOAD_S", 0.1)
     file = odd_profile()
     folder = own_surroundings / "config/envkit/profiles"
     folder.mkdir(parents=True)
@@ -217,7 +219,7 @@ def test_a_folder_whose_name_is_not_of_the_encoding(encoding, on_terminal, tmp_p
 
 
 @pytest.mark.parametrize("option", ["--html", "--markdown", "csv", "openmetrics", "json", "parquet", "--prometheus"])
-def test_a_file_on_a_folder_whose_name_is_not_utf_8(option, cli, tmp_path):
+def test_a_file_on_a_folder_whose_name_is_not_utf_8(option, cli, tmp_path, undrawn):
     folder = session(tmp_path / "results" / NOT_UTF8)
     file = tmp_path / "file"
     if option == "--prometheus":

@@ -14,7 +14,7 @@ from envkit.engines.messages import NotPassedOn, NotStartedOn
 from envkit.engines.start import GIVEN, interface
 from envkit.messages import from_json
 
-START = ("-m", "envkit.engines.start")
+START = (str(PROJECT / "runner/envkit/engines/start.py"),)
 REQUEST = '{"work": "what to do"}\n'
 SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
 
@@ -23,11 +23,11 @@ SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ
 def started():
     """What comes of it on the node of this number."""
 
-    def start(argv=SHOW, number=0, inside="", environment=None, within=False, start=START, request=REQUEST, **own):
+    def start(argv=SHOW, number=0, inside="", environment=None, within=False, request=REQUEST, **own):
         given = {"argv": [*argv], "environment": environment or {"A": "1"}, "inside": inside, "request": request}
         given |= {"host": "127.0.0.1", "port": 20017, "nodes": ["node1", "node2"], "within": within}
         return subprocess.run(
-            [sys.executable, *start],
+            [sys.executable, *START],
             cwd=PROJECT, capture_output=True, text=True, check=False,
             env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": f"node{number + 1}", GIVEN: json.dumps(given), **own},
         )  # fmt: skip
@@ -43,9 +43,8 @@ def test_it_has_the_environment_that_it_was_given_and_no_other(started):
 
 
 def test_in_a_container_it_has_the_image_s_too(started):
-    """It is started by its file's name there. What only the host has is of no use."""
-    file = [str(PROJECT / "runner/envkit/engines/start.py")]
-    seen = json.loads(started(within=True, start=file, A="0", B="2", TMPDIR="/tmp/of-the-node").stdout)
+    """What only the host has is of no use."""
+    seen = json.loads(started(within=True, A="0", B="2", TMPDIR="/tmp/of-the-node").stdout)
     assert (seen["A"], seen["B"]) == ("1", "2")
     assert not {"TMPDIR", GIVEN} & seen.keys()
 
@@ -98,8 +97,7 @@ def test_an_interface_of_the_users_choice_or_for_a_container(started, inside, ch
 
 
 def test_slurm_that_passes_nothing_on():
-    start = [sys.executable, "-m", "envkit.engines.start"]
-    result = subprocess.run(start, cwd=PROJECT, capture_output=True, text=True, check=False, env={})
+    result = subprocess.run([sys.executable, *START], cwd=PROJECT, capture_output=True, text=True, check=False, env={})
     assert (result.returncode, result.stderr) == (2, "")
     assert from_json(json.loads(result.stdout)["problem"]) == NotPassedOn("ENVKIT_STEP")
 

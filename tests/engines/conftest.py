@@ -9,13 +9,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 from envkit.bench import dataset
 from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
+
+from tests.processes import BRIEF_ENVKIT
 
 # What shows that an engine is there and answers; none of them needs an image or starts anything.
 PROBES = {
@@ -62,7 +64,7 @@ def real_engines(own_surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.fixture
 def cli(cli_process: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., object]:
     """Here the command line runs as a process of its own, from whatever copy of the project ``cwd`` names."""
-    return cli_process
+    return partial(cli_process, program=("-c", BRIEF_ENVKIT))
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tests.cases.__main__ import row as row_of
 from tests.cases.case import Case, Outcome
 from tests.faults.list import FAULTS
 from tests.faults.trial import SHORT, SILENCE, CantPlant, Finding, try_out
+from tests.processes import BRIEF_ENVKIT
 
 DOCS = PROJECT / "docs/results/faults.md"
 COLUMNS = ("fault", "plain launch shows", "envkit prints", "caught")
@@ -114,7 +115,7 @@ def clean_findings() -> list[str]:
     """What the kit finds wrong with a baseline run without any fault: everything here is a false alarm."""
     with tempfile.TemporaryDirectory(prefix="envkit-clean-") as folder:
         result = subprocess.run(
-            [sys.executable, "-m", "envkit", "bench", "baseline", *SHORT, "--output", f"{folder}/run", "--json"],
+            [sys.executable, "-c", BRIEF_ENVKIT, "bench", "baseline", *SHORT, "--output", f"{folder}/run", "--json"],
             cwd=PROJECT, env={**os.environ, "TMPDIR": folder}, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if result.returncode != 0:

@@ -21,6 +21,7 @@ from envkit.worker.host import fingerprint
 from envkit.worker.libraries import LIBRARIES, locate, search_folders
 
 from tests.faults.trial import SHORT, TIMEOUT_S, CantPlant, Planted, copy_of_project, image, open_folder
+from tests.processes import BRIEF_ENVKIT
 
 Plant = Callable[[Path], AbstractContextManager[Planted]]
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -248,7 +249,7 @@ def _peak_in_docker() -> int:
     with open_folder() as folder:
         project = copy_of_project(folder)
         result = subprocess.run(
-            [sys.executable, "-m", "envkit", "bench", "baseline", *SHORT, "--engine", "docker", "--image", image(),
+            [sys.executable, "-c", BRIEF_ENVKIT, "bench", "baseline", *SHORT, "--engine", "docker", "--image", image(),
              "--output", str(folder / "unlimited"), "--json"],
             cwd=project, env={**os.environ, "PYTHONPATH": str(project / "runner"), "TMPDIR": str(folder)},
             capture_output=True, text=True, check=True, timeout=TIMEOUT_S,

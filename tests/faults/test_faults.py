@@ -27,6 +27,12 @@ def real_docker(own_surroundings, monkeypatch):
         monkeypatch.setenv("DOCKER_HOST", DOCKER_HOST)
 
 
+@pytest.fixture(autouse=True)
+def cores_measured_once(own_surroundings, tmp_path_factory, monkeypatch):
+    """Share what doctor measures in two seconds, which CPUs share a core, with all of its runs here."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache-of-faults"))
+
+
 @pytest.fixture
 def built_image(real_docker):
     """The image, built if Docker is there and the image is not."""

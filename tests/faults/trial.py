@@ -24,6 +24,8 @@ from envkit.profiles.resolve import resolve
 from envkit.worker.libraries import LIBRARIES
 from envkit.worker.request import Train, WorkerRequest
 
+from tests.processes import BRIEF_ENVKIT
+
 TRAINING = Train("cnn", "synthetic", warmup_steps=1, steps=2)
 # Most runs end at the profile's first process. With this seed its sample comes before the baseline's too.
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
@@ -117,15 +119,19 @@ def try_out(fault: Fault, plainly: bool = True) -> Finding:
             options = (*fault.options, *planted.options, *in_image, "--engine", fault.engine)
             if fault.command == "bench":
                 options = (*SHORT, "--output", str(folder / "run"), *options)
-            argv = [*planted.under, sys.executable, "-m", "envkit", fault.command, str(path), *options]
+            argv = [*planted.under, sys.executable, "-c", BRIEF_ENVKIT, fault.command, str(path), *options]
             kit = _launch(argv, project, folder, planted.variables)
-        if (folder / "run").exists():  # where columns of tables break no sentence
+        if not _has_said(fault, kit) and (folder / "run").exists():  # where columns of tables break no sentence
             details = [sys.executable, "-m", "envkit", "report", str(folder / "run"), "--details"]
             kit = replace(kit, text=f"{kit.text}\n{_launch(details, project, folder, {}).text}")
-    said = " ".join(kit.text.split())
-    caught = kit.status == fault.status and all(words in said for words in fault.says)
+    caught = kit.status == fault.status and _has_said(fault, kit)
     shown = " … ".join(fault.says) if caught else f"NOT CAUGHT: {_in_short(kit, folder)}"
     return Finding(fault, _in_short(plain, folder, only_beginning=True), f"{shown} (exit {kit.status})", caught)
+
+
+def _has_said(fault: Fault, answer: Answer) -> bool:
+    text = " ".join(answer.text.split())
+    return all(words in text for words in fault.says)
 
 
 @contextlib.contextmanager

@@ -43,6 +43,21 @@ def copy_of_scripts(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def copying_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python 3.11 whose environments are copies of one: to make each would take seconds."""
+    folder = tmp_path_factory.mktemp("copied")
+    python = shutil.which("python3.11") or sys.executable
+    subprocess.run([python, "-m", "venv", folder / "venv"], check=True, timeout=240)
+    script = folder / "python"
+    script.write_text(f"""#!/bin/sh
+[ "$1 $2" != "-m venv" ] || exec cp -a {folder}/venv/. "$3"
+exec {python} "$@"
+""")
+    script.chmod(0o755)
+    return str(script)
+
+
 @pytest.fixture
 def tiny_project(tmp_path: Path) -> Path:
     """A copy of the project's scripts, with one variant, whose wheels are in ``wheels``."""

@@ -24,6 +24,7 @@ SCRIPTS = {
     "setup": (("new",), "new", ".locked"),
 }
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+PYTHON = shutil.which("python3.11") or sys.executable
 # The rest of an index is what a directory's listing is.
 LIST, FILE = "/simple/numpy/", ".whl"
 
@@ -42,7 +43,7 @@ def tree(tiny_project: Path) -> Path:
 
 
 @pytest.fixture
-def run(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tree: Path, monkeypatch: pytest.MonkeyPatch, copying_python: str) -> Run:
     """Run one of SCRIPTS where pip is configured to ask nobody else, and not to wait."""
     if shutil.which("python3.11") is None and sys.version_info[:2] != (3, 11):
         pytest.skip("there is no Python 3.11, which the variants' wheels are for")
@@ -52,8 +53,8 @@ def run(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     for name, value in variables.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("PYTHON", sys.executable)
-    monkeypatch.setenv("STACK_PYTHON", shutil.which("python3.11") or sys.executable)
+    for name in ("PYTHON", "STACK_PYTHON"):
+        monkeypatch.setenv(name, copying_python)
 
     def run(script: str, prefix: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess[str]:
         command = [*prefix, str(tree / "images" / script), *SCRIPTS[script][0]]
@@ -68,7 +69,7 @@ def run(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.mark.parametrize("script", ["wheelhouse", "stack"])
 def test_what_an_index_has_is_installed(run: Run, tree: Path, script: str) -> None:
     with served_with("", tree, "no such file") as address:
-        result = run(script, PIP_INDEX_URL=f"{address}/simple", PIP_TIMEOUT="60")
+        result = run(script, PIP_INDEX_URL=f"{address}/simple", PIP_TIMEOUT="60", STACK_PYTHON=PYTHON)
     assert result.returncode == 0, result
     _, folder, done = SCRIPTS[script]
     assert list((tree / folder).glob(done))
@@ -148,7 +149,8 @@ def test_a_full_disk_is_said_in_one_line(run: Run, tree: Path, script: str, mega
     disk = tree / name
     disk.mkdir()
     small = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={megabytes}m none {disk} && exec "$@"', "sh")
-    result = run(script, small, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tree / "wheels"))
+    fills = {"PYTHON": PYTHON, "STACK_PYTHON": PYTHON} if megabytes == 5 else {}
+    result = run(script, small, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tree / "wheels"), **fills)
     assert_one_clear_line(result, 2, "no space left for ", name, ": it takes ", "free some")
 
 

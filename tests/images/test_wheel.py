@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from email import message_from_bytes
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +27,7 @@ from envkit.profiles.messages import NotTuned
 from envkit.rendering import text
 
 from tests.conftest import PROJECT
+from tests.processes import BRIEF_ENVKIT
 
 Installed = Callable[..., "subprocess.CompletedProcess[str]"]
 CORE = {"jsonschema", "msgspec", "numpy", "pyyaml", "rich", "scipy"}
@@ -40,6 +41,18 @@ TYPED = """
 import envkit
 in_effect: bool = envkit.check("glibc-retain")
 print(in_effect)
+"""
+BRIEFLY = ("python", "-c", BRIEF_ENVKIT)
+# Runs several command lines in one process, which imports the kit once: the exit status and the output of each.
+EACH = """
+import contextlib, io, json, sys
+from envkit.cli import main
+answers = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        answers.append((main(words), out.getvalue(), err.getvalue()))
+print(json.dumps(answers))
 """
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
@@ -184,14 +197,16 @@ def link(distribution: metadata.Distribution, packages: Path) -> None:
 
 @pytest.fixture
 def installed(environment: Path, tmp_path: Path) -> Iterator[Installed]:
-    """Run the ``envkit`` of the environment in a folder of its own, with no Python that has torch on the PATH."""
+    """Run a program of the environment in a folder of its own, with no Python that has torch on the PATH."""
     here = tmp_path / "here"
     here.mkdir()
 
-    def run(*arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, program: tuple[str, ...] = ("envkit",), timeout_s: float = 400
+    ) -> subprocess.CompletedProcess[str]:
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         variables |= {"XDG_CONFIG_HOME": str(tmp_path / "configuration"), "COLUMNS": "200", "PATH": "/usr/bin:/bin"}
-        command = [str(environment / "bin/envkit"), *arguments]
+        command = [str(environment / "bin" / program[0]), *program[1:], *arguments]
         return subprocess.run(
             command, check=False, cwd=here, env=variables, capture_output=True, text=True, timeout=timeout_s
         )
@@ -205,10 +220,17 @@ def contents(wheel: Path) -> dict[str, int]:
         return {one.filename: one.CRC for one in file.infolist() if ".dist-info/" not in one.filename}
 
 
-def refusal(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a command that bad input ended."""
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
+def refusals(installed: Installed, commands: Iterable[str]) -> dict[str, str]:
+    """Return the one line with which bad input ended each of these command lines."""
+    typed = [*commands]
+    done = installed(json.dumps([line.split() for line in typed]), program=("python", "-c", EACH))
+    assert done.returncode == 0, done.stderr
+    return {line: _refusal(*answer) for line, answer in zip(typed, json.loads(done.stdout), strict=True)}
+
+
+def _refusal(status: int, stdout: str, stderr: str) -> str:
+    (line,) = stderr.splitlines()
+    assert (status, stdout) == (2, "")
     return line.removeprefix("envkit: ")
 
 
@@ -262,25 +284,28 @@ def test_the_core_works_without_the_extras_and_names_them(installed, environment
         "report . --png page.png": ("--png", "matplotlib"),
         "export --format parquet --output x": ("--format parquet", "pyarrow"),
     }
-    for command, (needed_by, package) in lacking.items():
-        assert refusal(installed(*command.split())) == text(MissingExtra(needed_by, package, EXTRAS[package]))
+    assert refusals(installed, lacking) == {
+        command: text(MissingExtra(needed_by, package, EXTRAS[package]))
+        for command, (needed_by, package) in lacking.items()
+    }
     assert [*(tmp_path / "here").iterdir()] == []
 
 
 def test_without_torch_one_line_says_what_is_needed_and_nothing_is_left(installed, environment, tmp_path):
     (tmp_path / "here/train.sh").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "here/train.sh").chmod(0o755)
-    for command in NEED_TORCH:
+    for command, line in refusals(installed, NEED_TORCH).items():
         untold = "./train.sh" if " -- " in command else None
-        expected = NoTorch(str(environment / "bin/python"), OLDEST_TORCH, "PATH", untold)
-        assert refusal(installed(*command.split())) == text(expected), command
+        assert line == text(NoTorch(str(environment / "bin/python"), OLDEST_TORCH, "PATH", untold)), command
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["train.sh"]
     assert not (tmp_path / "configuration").exists()
 
 
 def test_a_profile_of_this_machine_is_kept_in_the_users_configuration_folder(installed, tmp_path):
     folder = tmp_path / "configuration/envkit/profiles"
-    assert refusal(installed("show", "tuned")) == text(NotTuned(f"{folder}/{os.uname().nodename}-tuned.yaml"))
+    done = installed("show", "tuned")
+    refused = _refusal(done.returncode, done.stdout, done.stderr)
+    assert refused == text(NotTuned(f"{folder}/{os.uname().nodename}-tuned.yaml"))
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text("name: mine\ntitle: mine\nwhy: {reason: a test}\nextends: glibc-retain\n")
     shown = installed("show", "mine", "--python", sys.executable)
@@ -302,14 +327,14 @@ def test_a_command_runs_under_a_profile_with_the_torch_and_the_libraries_of_its_
 
 def test_a_training_is_watched_with_the_torch_of_its_python(installed):
     training = [sys.executable, str(PROJECT / "tests/scripts/plain_loop.py"), "--steps", "1000000"]
-    advised = installed("advise", "--watch-only", "--json", "--", *training)
+    advised = installed("advise", "--watch-only", "--json", "--", *training, program=BRIEFLY)
     assert advised.returncode == 0, advised.stderr
     assert json.loads(advised.stdout)["expected"]
 
 
 def test_another_interpreter_is_measured_with_its_own_torch(installed):
     few = ("--blocks", "1", "--steps", "1", "--warmup-steps", "1", "--data", "synthetic")
-    done = installed("bench", "glibc-retain", "--python", sys.executable, *few)
+    done = installed("bench", "glibc-retain", "--python", sys.executable, *few, program=BRIEFLY)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " verified in every process" in done.stdout
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 from envkit.common import messages as said
@@ -110,30 +111,32 @@ def test_each_type_is_used_and_each_default_that_is_a_bare_number_or_word_is_all
                 assert TYPES[kind.type][0](kind, default) is None, f"{variable.name} {name}"
 
 
-@pytest.mark.parametrize("name", profile.names())
-def test_every_variable_of_a_shipped_profile_is_known_and_right(name):
-    loaded = profile.load(name)
-    assert loaded.env.keys() <= load().keys()
-    inspection = WITH_GPUS if "gpus" in loaded.needs else INSPECTION
-    require(resolve(loaded, inspection), inspection)
+def test_every_variable_of_a_shipped_profile_is_known_and_right():
+    for name in profile.names():
+        loaded = profile.load(name)
+        assert loaded.env.keys() <= load().keys(), name
+        inspection = WITH_GPUS if "gpus" in loaded.needs else INSPECTION
+        require(resolve(loaded, inspection), inspection)
 
 
-@pytest.mark.parametrize("name", [name for name in profile.names() if name.startswith(("gpu-", "nccl-"))])
-def test_a_shipped_profile_for_gpus_needs_some(name):
-    loaded = profile.load(name)
-    assert loaded.needs == {"gpus": 2 if name.startswith("nccl-") else 1}
-    assert refusal(resolve, loaded, INSPECTION).reason.fact == "gpus"
+def test_a_shipped_profile_for_gpus_needs_some():
+    names = [name for name in profile.names() if name.startswith(("gpu-", "nccl-"))]
+    assert names
+    for name in names:
+        loaded = profile.load(name)
+        assert loaded.needs == {"gpus": 2 if name.startswith("nccl-") else 1}, name
+        assert refusal(resolve, loaded, INSPECTION).reason.fact == "gpus", name
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_catalogue_is_as_its_schema_says(path):
-    file = yamlfile.read(path)
-    schema.validate(file, SCHEMA)
-    assert all(libraries.readers(name) for name in file.data), "no library of the registry reads it"
-    others = [name for other in FILES if other != path for name in yamlfile.read(other).data]
-    assert file.data.keys().isdisjoint(others)
-    for name in file.data:
-        re.compile(load()[name].kind.pattern)
+def test_the_catalogue_is_as_its_schema_says():
+    files = [yamlfile.read(path) for path in FILES]
+    for file in files:
+        schema.validate(file, SCHEMA)
+        assert [name for name in file.data if not libraries.readers(name)] == [], "no library of the registry reads it"
+        for name in file.data:
+            re.compile(load()[name].kind.pattern)
+    count = Counter(name for file in files for name in file.data)
+    assert [name for name, number in count.items() if number > 1] == [], "in more than one file"
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ class Outcome:
     before_first_line: int = 0
     in_a_line: int = 0
     wrong: list[str] = field(default_factory=list)
+    ended: list[Place] = field(default_factory=list)  # those of the runs
 
 
 def kill_at_random(folder: Path, kills: int, seed: int = 1) -> Outcome:
@@ -40,6 +41,8 @@ def kill_at_random(folder: Path, kills: int, seed: int = 1) -> Outcome:
         for part in pool.map(lambda n: _series(folder / str(n), kills // SERIES, seed + n), range(SERIES)):
             for name, value in vars(part).items():
                 setattr(total, name, getattr(total, name) + value)
+    for place in total.ended:  # outside of the pool: to read a record takes all of this process's streams
+        total.wrong += place.incomplete()
     return total
 
 
@@ -72,7 +75,8 @@ def _one_run(place: Place, kills: int, moments: random.Random, outcome: Outcome)
     if not place.whole_lines().startswith(kept):
         outcome.wrong.append("going on took away or changed what was recorded")
     outcome.samples += len(place.samples())
-    outcome.wrong += place.incomplete()
+    outcome.wrong += place.left()
+    outcome.ended.append(place)
 
 
 def _killed(process: subprocess.Popen[str], place: Place, moments: random.Random) -> bool:

@@ -96,7 +96,7 @@ def full_disk(folder: Path) -> Finding:
     place.run = mount / "run"
     script = f"""
         mount -t tmpfs -o size=32k none {mount} || exit 99
-        {_shell(place, place.bench("--steps", 200))} >/dev/null 2>{folder}/first
+        {_shell(place, place.bench("--steps", 200, "--blocks", 6))} >/dev/null 2>{folder}/first
         echo $? >{folder}/status
         cp {place.record} {folder}/before
         mount -o remount,size=4m {mount} || exit 99
@@ -172,9 +172,9 @@ def clock_goes_back(folder: Path) -> Finding:
 def two_runners(folder: Path) -> Finding:
     expect = Expectations()
     place = Place(folder, delay_s=3.0)
-    first = place.start(place.bench("--blocks", 12))  # which takes longer than the others need to be refused
+    first = place.start(place.bench("--blocks", 4))  # which takes longer than the others need to be refused
     try:
-        until(lambda: place.samples() or first.poll() is not None)
+        until(lambda: place.events() or first.poll() is not None)
         second, third = place.ask(*place.bench(), temporary="a"), place.ask(*place.resume(), temporary="b")
         elsewhere = place.ask(*place.bench("--output", folder / "other"))
         expect.that(first.poll() is None, "the first runner had ended")
@@ -224,7 +224,7 @@ def other_schema(folder: Path) -> Finding:
     answers = [place.ask(*command) for command in commands]
     for answer in answers:
         _refused(expect, answer, f"(schema 99), and this version of envkit reads schema {SCHEMA}; measure again")
-    listed = place.ask("history", folder)
+    listed = place.read("history", folder)
     expect.equal("the status of history", listed.status, 0)
     expect.says(
         "history", listed.output, "not read: run: record.jsonl: this record has a later format (schema 99), and"
@@ -240,10 +240,10 @@ def unknown_event(folder: Path) -> Finding:
     expect = Expectations()
     place = Place(folder)
     lines = place.measured(samples=4).splitlines(keepends=True)
-    shown = place.ask("report", place.run).output
+    shown = place.read("report", place.run).output
     unknown = b'{"event": "eclipse", "time": "noon", "block": {"of": "what"}, "seconds": null}\n'
     place.record.write_bytes(b"".join([*lines[:-1], unknown, lines[-1]]))
-    expect.equal("the report", place.ask("report", place.run).output, shown)
+    expect.equal("the report", place.read("report", place.run).output, shown)
     expect.wrong += _read_by_all(place)
     resumed = place.ask(*place.resume())
     expect.equal("the status of --resume", resumed.status, 0)
@@ -263,7 +263,7 @@ def garbage_in_the_middle(folder: Path) -> Finding:
     damaged = b"".join([*lines[:-1], b"\xff\xfe\x00 no text \x80\n", lines[-1]])
     place.record.write_bytes(damaged)
     words = f"run/record.jsonl:{len(lines)}: damaged line; remove it to read the rest"
-    answers = [place.ask("report", place.run), place.ask(*place.resume())]
+    answers = [place.read("report", place.run), place.ask(*place.resume())]
     for answer in answers:
         _refused(expect, answer, words)
     expect.equal("the record", place.record.read_bytes() == damaged, True)
@@ -292,7 +292,7 @@ def keys_missing(folder: Path) -> Finding:
         _refused(expect, answer, words)
     # nobody goes on with a record that was edited, whatever it lacks
     _refused(expect, place.ask(*place.resume()), "--resume run: the record lacks your seal")
-    expect.says("history", place.ask("history", folder).output, "not read: run: record.jsonl: an event lacks 'study'")
+    expect.says("history", place.read("history", folder).output, "not read: run: record.jsonl: an event lacks 'study'")
     expect.equal("the record", place.record.read_bytes() == lacking, True)
     return Finding(
         "the record's first line has no plan; report, --resume, export and history read it",
@@ -323,7 +323,7 @@ def _read_by_all(place: Place) -> list[str]:
     """What is wrong with how reports, lists and exports take the record of the run."""
     expect = Expectations()
     for command, *options in READERS:
-        answer = place.ask(command, place.run, *options)
+        answer = place.read(command, place.run, *options)
         expect.equal(f"the status of {command}", (answer.status, answer.messages), (0, []))
         expect.that("not read" not in answer.output, f"{command}: {answer.output}")
     rows = json.loads(answer.output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -14,6 +16,7 @@ from pathlib import Path
 from envkit.bench import record
 from envkit.bench.decide import ENDED
 from envkit.bench.record import FILE_NAME, Event
+from envkit.cli import main
 from envkit.common.errors import InputError
 
 from tests.conftest import CODE_PATH, PROJECT
@@ -69,9 +72,9 @@ class Place:
         return self.run / FILE_NAME
 
     def bench(self, *options: object) -> list[object]:
-        """The arguments that start a run: of six blocks, unless ``options`` say another length."""
+        """The arguments that start a run: of three blocks, unless ``options`` say another length."""
         fixed = ["--python", self.simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
-        length = [] if {"--blocks", "--budget"} & {*options} else ["--blocks", 6]
+        length = [] if {"--blocks", "--budget"} & {*options} else ["--blocks", 3]
         return ["bench", self.folder / "mine.yaml", *fixed, *length, "--output", self.run, *options]
 
     def resume(self) -> list[object]:
@@ -99,13 +102,23 @@ class Place:
 
     def answer(self, process: subprocess.Popen[str]) -> Answer:
         output, messages = process.communicate(timeout=TIMEOUT_S)
+        return self._answer(process.returncode, output, messages)
+
+    def _answer(self, status: int, output: str, messages: str) -> Answer:
         shown = messages.replace(f"{self.folder}/", "").replace(str(self.folder), ".")
         said = [line for line in shown.splitlines() if not line.endswith(" ms per step")]
-        return Answer(process.returncode, output, said)
+        return Answer(status, output, said)
 
     def ask(self, *arguments: object, temporary: str = "tmp", prelude: str = "") -> Answer:
         """Run ``runner ARGUMENTS`` to its end."""
         return self.answer(self.start(arguments, temporary, prelude))
+
+    def read(self, *arguments: object) -> Answer:
+        """Run ``envkit ARGUMENTS``, which only reads, in this process: to start one takes several times as long."""
+        output, messages = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
+            status = main([*map(str, arguments)])
+        return self._answer(status, output.getvalue(), messages.getvalue())
 
     def events(self) -> list[Event]:
         """What is recorded; nothing where no whole line is."""
@@ -144,14 +157,14 @@ class Place:
         wrong += [
             f"{(block, arm)} is missing" for block in range(blocks) for arm in sorted(ARMS) if not found[block, arm]
         ]
-        report = self.ask("report", self.run, "--json")
+        report = self.read("report", self.run, "--json")
         counted = sum(one["samples"] for one in json.loads(report.output)["measured"]) if report.status == 0 else None
         if counted != len(found):
             wrong.append(f"the report counts {counted} samples and the record has {len(found)}: {report.last}")
-        return wrong + [f"process {pid} is left" for pid in self.processes()]
+        return wrong + self.left()
 
-    def processes(self) -> list[int]:
-        """The processes that were started from here and still run: their environment names this folder."""
+    def left(self) -> list[str]:
+        """Name the processes that were started from here and still run: their environment names this folder."""
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
@@ -159,5 +172,5 @@ class Place:
             except OSError:  # gone meanwhile, or another user's
                 continue
             if mine and int(entry.name) != os.getpid():
-                found.append(int(entry.name))
+                found.append(f"process {entry.name} is left")
         return found

@@ -54,8 +54,7 @@ def test_very_large_and_very_small_numbers():
     assert apart([[0.0] * 3], [[0.0] * 3]).between == 0
 
 
-@pytest.mark.parametrize("steps", [1, 20])
-@pytest.mark.parametrize("curves", [6, 12])
+@pytest.mark.parametrize(("steps", "curves"), [(1, 6), (20, 6), (1, 12)])
 @pytest.mark.parametrize("shape", ["normal", "exponential", "heavy"])
 def test_by_chance_the_means_are_seldom_farther_apart_than_single_curves_are_from_them(steps, curves, shape):
     """As the losses of a training do that draws other random numbers each time."""

@@ -5,12 +5,12 @@ import math
 
 import numpy
 import pytest
+import scipy
 from envkit.stats import interval
 from envkit.stats.interval import MIN_BLOCKS, Speedup, attained_rate, log_ratios, speedup, walsh_averages
 from envkit.stats.verdict import Verdict
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 RATIOS = st.lists(st.integers(-1000, 1000).map(lambda value: value / 1000), min_size=MIN_BLOCKS, max_size=14)
 
@@ -60,7 +60,8 @@ def test_it_agrees_with_the_test_that_it_inverts(blocks):
     found = speedup(list(ratios), 0.05, 0.02)
     for limit, outwards in ((found.low, -1e-9), (found.high, 1e-9)):
         inside, outside = (
-            stats.wilcoxon(ratios - (math.log(limit) + step), method="exact").pvalue for step in (-outwards, outwards)
+            scipy.stats.wilcoxon(ratios - (math.log(limit) + step), method="exact").pvalue
+            for step in (-outwards, outwards)
         )
         assert outside <= 0.05 < inside
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy
 import pytest
+import scipy
 from envkit.stats.many_tests import at_least, believed, level
-from scipy import stats
 
 # The example of Benjamini and Hochberg (1995), section 3: 15 p-values of a clinical trial.
 PUBLISHED = [
@@ -47,5 +47,5 @@ def test_what_is_believed_is_seldom_wrong():
 ])  # fmt: skip
 def test_it_is_fishers_exact_test(common, having, chosen, everything):
     table = [[common, having - common], [chosen - common, everything - having - chosen + common]]
-    expected = stats.fisher_exact(table, alternative="greater").pvalue
+    expected = scipy.stats.fisher_exact(table, alternative="greater").pvalue
     assert at_least(common, having, chosen, everything) == pytest.approx(expected, rel=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from envkit.stats.messages import InvalidTimesError, UnequalLengths
 from envkit.stats.steady import MIN_STEPS, Steady, steady
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 STEPS = 220
@@ -12,8 +12,7 @@ NOISE = 0.05
 AT = np.arange(STEPS)
 
 
-def flat(seed, samples, noise="normal", steps=STEPS):
-    """Step times about 1, per sample and step."""
+def independent(seed, samples, noise, steps):
     generator = np.random.default_rng(seed)
     size = (samples, steps)
     if noise == "heavy":
@@ -21,10 +20,21 @@ def flat(seed, samples, noise="normal", steps=STEPS):
     times = 1 + NOISE * generator.normal(size=size)
     if noise == "spikes":
         times *= np.where(generator.random(size) < 0.02, 5.0, 1.0)
+    return times
+
+
+def flat_runs(seeds, samples, noise="normal", steps=STEPS):
+    """Step times about 1, per run, sample and step."""
+    times = np.stack([independent(seed, samples, noise, steps) for seed in seeds])
     if noise == "correlated":  # neighbours by 0.6
         for step in range(1, steps):
-            times[:, step] = 1 + 0.6 * (times[:, step - 1] - 1) + 0.8 * (times[:, step] - 1)
+            times[..., step] = 1 + 0.6 * (times[..., step - 1] - 1) + 0.8 * (times[..., step] - 1)
     return times
+
+
+def flat(seed, samples, noise="normal", steps=STEPS):
+    """Step times about 1, per sample and step."""
+    return flat_runs([seed], samples, noise, steps)[0]
 
 
 def decay(height, length):
@@ -38,14 +48,14 @@ def first(length, height):
 
 def typical(shape, samples, noise="normal", runs=40):
     """The quartiles of the steps found, over several runs."""
-    found = [steady(flat(seed, samples, noise) * shape).steps for seed in range(runs)]
+    found = [steady(times * shape).steps for times in flat_runs(range(runs), samples, noise)]
     return np.quantile(found, [0.25, 0.75])
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 10])
 @pytest.mark.parametrize("noise", ["normal", "heavy", "spikes", "correlated"])
 def test_on_a_flat_curve_it_seldom_drops_more_than_a_few_steps(noise, samples):
-    found = [steady(flat(seed, samples, noise)) for seed in range(100)]
+    found = [steady(times) for times in flat_runs(range(100), samples, noise)]
     assert np.mean([one.steps > 5 for one in found]) < 0.1
     assert np.mean([one.reached for one in found]) > 0.97
 
@@ -53,11 +63,12 @@ def test_on_a_flat_curve_it_seldom_drops_more_than_a_few_steps(noise, samples):
 @pytest.mark.parametrize("noise", ["normal", "heavy", "correlated"])
 @pytest.mark.parametrize("steps", [48, 72, 89])
 def test_a_pilot_is_long_enough_to_tell_a_warm_up_from_none(steps, noise):
-    steady_ones = [steady(flat(seed, 1, noise, steps)) for seed in range(200)]
+    runs = flat_runs(range(200), 1, noise, steps)
+    steady_ones = [steady(times) for times in runs]
     assert np.mean([one.steps > 5 for one in steady_ones]) < 0.05
     assert np.mean([one.reached for one in steady_ones]) > 0.98
     slow_start = first(12, 0.3)[:steps]
-    cuts = [steady(flat(seed, 1, noise, steps) * slow_start).steps for seed in range(200)]
+    cuts = [steady(times * slow_start).steps for times in runs]
     assert np.mean([10 <= cut <= 18 for cut in cuts]) > 0.85
 
 
@@ -142,7 +153,6 @@ CURVES = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=50)
 @given(curves=CURVES, unit=st.sampled_from([2.0**-10, 0.5, 1024.0]))
 def test_never_more_than_half_and_the_unit_and_order_of_samples_do_not_matter(curves, unit):
     found = steady(curves)

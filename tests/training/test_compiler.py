@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,8 +14,17 @@ from tests.conftest import PROJECT
 TRAIN = """
 import json, sys
 if sys.argv[1] == "with": import torch._dynamo
+import numpy
+from envkit.worker import fashion_mnist
 from envkit.worker.modes import USUAL, Options
 from envkit.worker.workloads import get
+random = numpy.random.default_rng(0)
+arrays = {
+    f"{part}-{name}-ubyte": random.integers(0, top, shape, dtype="uint8")
+    for part in ("train", "t10k")
+    for name, top, shape in (("images-idx3", 256, (300, 28, 28)), ("labels-idx1", 10, 300))
+}
+fashion_mnist.load = lambda data: (arrays, "d" * 64)
 training = get("cnn").prepare("synthetic", USUAL)
 losses = [training.step() for _ in range(3)]
 imported = "torch._dynamo.eval_frame" in sys.modules
@@ -26,9 +36,11 @@ print(json.dumps([losses, imported, tuple(compiled(torch.ones(1, 2)).shape)]))
 
 @pytest.fixture(scope="module")
 def trained():
+    """By one thread, as it may be beside other tests."""
+
     def run(how):
-        argv = [sys.executable, "-c", TRAIN, how]
-        result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
+        argv, variables = [sys.executable, "-c", TRAIN, how], {**os.environ, "OMP_NUM_THREADS": "1"}
+        result = subprocess.run(argv, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
         return json.loads(result.stdout)
 

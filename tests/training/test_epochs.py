@@ -26,7 +26,7 @@ arrays = {
     for name, top, shape in (("images-idx3", 256, (images, 28, 28)), ("labels-idx1", 10, images))
 }
 fashion_mnist.load = lambda data: (arrays, "d" * 64)
-segmentation.PICTURES, segmentation.TEST_PICTURES = 24, 16
+segmentation.PICTURES, segmentation.TEST_PICTURES = 24, 4
 translation.PAIRS, translation.TEST_PAIRS = 64, 8
 train.collect = dict
 figures = cnn.Training.quality

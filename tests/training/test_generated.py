@@ -20,7 +20,7 @@ import json
 from envkit.worker.measure import helpers
 from envkit.worker.modes import Options
 from envkit.worker.workloads import get, loader, segmentation, translation
-segmentation.PICTURES, segmentation.TEST_PICTURES = 48, 16
+segmentation.PICTURES, segmentation.TEST_PICTURES = 48, 4
 translation.PAIRS, translation.TEST_PAIRS = 128, 8
 loader.PICTURES, loader.TEST_PICTURES = 96, 16
 BF16 = Options("bf16-autocast")

@@ -34,7 +34,7 @@ PLAIN = {"precision": "fp32", "compile": False, "channels_last": False, "device"
 
 
 def train(**variables):
-    environment = {**os.environ, **variables}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
     result = subprocess.run([sys.executable, "-c", TRAIN], cwd=PROJECT, env=environment, capture_output=True,
                             text=True, check=False)  # fmt: skip
     assert result.returncode == 0, result.stderr

@@ -7,7 +7,7 @@ import numpy
 import pytest
 from envkit.worker import fashion_mnist
 from envkit.worker.errors import WorkerError
-from envkit.worker.fashion_mnist import SHA256, load, mismatch, synthetic
+from envkit.worker.fashion_mnist import SHA256, load, mismatch
 from envkit.worker.messages import NotPublished, UnusableFile
 
 
@@ -46,16 +46,12 @@ def test_mismatch_shows_both_digests(folder):
     assert mismatch(name, b"x") == NotPublished(digest[:12], SHA256[name][:12])
 
 
-def test_synthetic_set_has_the_real_ones_shapes():
-    arrays = synthetic()
+def test_synthetic_set_is_always_the_same_with_the_real_ones_shapes_and_every_class():
+    arrays, digest = load(fashion_mnist.SYNTHETIC)
+    assert load(fashion_mnist.SYNTHETIC)[1] == digest
+    assert set(arrays["train-labels-idx1-ubyte"].tolist()) == set(range(10))
     assert {name: array.shape for name, array in arrays.items()} == {
         "train-images-idx3-ubyte": (60_000, 28, 28), "train-labels-idx1-ubyte": (60_000,),
         "t10k-images-idx3-ubyte": (10_000, 28, 28), "t10k-labels-idx1-ubyte": (10_000,),
     }  # fmt: skip
     assert {array.dtype for array in arrays.values()} == {numpy.dtype("uint8")}
-
-
-def test_synthetic_set_is_always_the_same_and_has_every_class():
-    arrays, digest = load(fashion_mnist.SYNTHETIC)
-    assert load(fashion_mnist.SYNTHETIC)[1] == digest
-    assert set(arrays["train-labels-idx1-ubyte"].tolist()) == set(range(10))

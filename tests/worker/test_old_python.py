@@ -64,9 +64,9 @@ def newer(tree: ast.Module) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_worker_uses_nothing_that_python_3_8_lacks(path: Path) -> None:
-    assert newer(ast.parse(path.read_text())) == []
+def test_a_worker_uses_nothing_that_python_3_8_lacks() -> None:
+    uses = {str(path.relative_to(PACKAGE)): newer(ast.parse(path.read_text())) for path in MODULES}
+    assert {path: names for path, names in uses.items() if names} == {}
 
 
 def test_what_is_newer_is_found() -> None:
@@ -79,15 +79,15 @@ def works(python: Path | str) -> bool:
     return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
 
 
-@pytest.fixture(params=["3.8", "3.9"])
-def python(request: pytest.FixtureRequest) -> str:
-    """Return the path of an old Python that is there."""
-    version = request.param
-    programs = [*Path.home().glob(f".pyenv/versions/{version}.*/bin/python"), shutil.which(f"python{version}")]
-    python = next((str(program) for program in programs if program is not None and works(program)), None)
-    if python is None:
-        pytest.skip(f"no python{version} here")
-    return python
+@pytest.fixture
+def python() -> str:
+    """Return the path of the oldest Python that is there, of those that a worker runs in and the kit does not."""
+    for version in ("3.8", "3.9"):
+        programs = [*Path.home().glob(f".pyenv/versions/{version}.*/bin/python"), shutil.which(f"python{version}")]
+        python = next((str(program) for program in programs if program is not None and works(program)), None)
+        if python is not None:
+            return python
+    pytest.skip("no python3.8 or python3.9 here")
 
 
 def test_a_worker_is_imported_by_an_old_python(python: str) -> None:

@@ -10,10 +10,10 @@ import subprocess
 import sys
 
 import pytest
-from envkit.worker.libraries import locate, search_folders
 from envkit.worker.preloads import FOLDER, LIBRARIES, elf
 
 from tests.simulation import PROJECT
+from tests.worker_runs import installed
 
 FILES = [(machine, name) for machine, libraries in LIBRARIES.items() for name in libraries]
 # Whether a denormal survives in the first thread and in another one; and MKL's question, asked as MKL's callers do.
@@ -73,7 +73,7 @@ def is_text(content: bytes) -> bool:
 
 
 def run(code: str, library: str) -> subprocess.CompletedProcess[str]:
-    environment = {"LD_PRELOAD": locate(search_folders())[library]["path"]}
+    environment = {"LD_PRELOAD": installed()[library]["path"]}
     return subprocess.run(
         [sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True, check=False
     )

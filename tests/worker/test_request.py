@@ -36,7 +36,7 @@ from envkit.worker.request import (
     WorkerRequest,
     read,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import mutations
@@ -101,7 +101,6 @@ def test_what_is_left_out_is_as_usual_but_for_what_must_be_there():
     assert (caught.value.key, caught.value.wanted) == ("work.workload", ("string",))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(EVERY).flatmap(lambda work: mutations.documents(WorkerRequest(work).to_json())))
 def test_a_damaged_document_is_read_or_refused(document):
     with contextlib.suppress(Invalid):

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from envkit.common.output import terminal_of
-from envkit.common.printable import harmless
+from envkit.common.printable import ACTED_UPON, harmless
 
 
 class HarmlessConsole(Console):
@@ -54,8 +54,12 @@ class HarmlessConsole(Console):
         )
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        if isinstance(renderable, Text):  # before it is broken into lines: an escape takes room, what it is of none
+        # before it is broken into lines: an escape takes room, what it is of none
+        if isinstance(renderable, Text) and ACTED_UPON.search(renderable.plain):
             renderable = renderable.copy()
             renderable.plain = harmless(renderable.plain)
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=harmless(segment.text))
+            if segment.control or not ACTED_UPON.search(segment.text):
+                yield segment
+            else:
+                yield segment._replace(text=harmless(segment.text))

@@ -104,7 +104,8 @@ def _srun(
     step = {start.GIVEN: step_line, **made}
     # a container is to have nothing else of the runner's, and has no other name for this code and Python
     export = f"--export={','.join(step)}" if container else "--export=ALL"
-    become = [INTERPRETER, f"{CODE}/engines/start.py"] if container else [sys.executable, "-m", start.__name__]
+    # by its path: by its name as a module it would import all engines
+    become = [INTERPRETER, f"{CODE}/engines/start.py"] if container else [sys.executable, str(start.__file__)]
     command = [
         "srun", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1",
         f"--nodelist={','.join(names)}", "--cpu-bind=none",

@@ -181,6 +181,7 @@ def of_compiler(names: Iterable[str]) -> list[str]:
     return [name for name, variable in described if variable is not None and variable.read_by.keys() == {"inductor"}]
 
 
+@cache
 def nearest(name: str) -> str | None:
     """Return the known variable that ``name`` most likely stands for."""
     upper = name.upper()

@@ -7,7 +7,7 @@ import torch
 torch.manual_seed(1)
 torch.set_num_threads(1)
 network = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
-optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+optimizer = torch.optim.SGD(network.parameters(), lr=1e-3)
 inputs, classes = torch.randn(64, 256), torch.randint(10, (64,))
 
 

@@ -4,5 +4,5 @@ import os
 import subprocess
 import sys
 
-variables = {**os.environ, "OMP_NUM_THREADS": "1", "TRAIN_S": "4"}
+variables = {**os.environ, "OMP_NUM_THREADS": "1"}
 sys.exit(subprocess.run([sys.executable, *sys.argv[1:]], env=variables, check=False).returncode)

@@ -59,7 +59,7 @@ def test_where_it_is_not_said(said, simulation, names, blocks, options):
     assert said("bench", names, blocks, *options) == []
 
 
-def test_it_is_not_said_of_a_grid_which_has_no_verdict(loader_grid):
+def test_it_is_not_said_of_a_grid_which_has_no_verdict(loader_grid, undrawn):
     assert "--blocks" not in loader_grid("--batches", "16,32").stderr  # of the three that are its default
 
 

@@ -12,6 +12,7 @@ from envkit.worker.messages.hook import PathReplaced
 
 from tests.cli.commands.conftest import words
 from tests.conftest import command_line
+from tests.processes import BRIEF_ENVKIT
 from tests.worker import unhooked
 
 REASON = "PYTHONPATH=. replaces the hook's folder; write PYTHONPATH=.:$PYTHONPATH where 'sh run.sh"
@@ -29,8 +30,8 @@ def run(tmp_path):
         words = f"{seconds} {seconds if busy is None else busy}"
         (tmp_path / "run.sh").write_text(f"PYTHONPATH=. exec {sys.executable} train.py {words}\n")
         return subprocess.run(
-            command_line(*arguments), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=300, check=False,
+            command_line(*arguments, program=("-c", BRIEF_ENVKIT)), cwd=tmp_path, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 
     return envkit

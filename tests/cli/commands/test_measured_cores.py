@@ -144,7 +144,8 @@ def test_show_and_env(virtual, cli, simulation, write_profile):
 def test_a_run_and_its_report(virtual, cli, instant, simulation, write_profile, run_folder):
     measured_cores.keep(PAIRS)
     path = write_profile("mine", "env:\n  OMP_NUM_THREADS: ${physical_cores}\n")
-    cli("bench", path, "--python", simulation.python, "--budget", "50s", "--output", run_folder).ended(0)
+    fixed = ("--python", simulation.python, "--data", "synthetic", "--output", run_folder)
+    cli("bench", path, "--budget", "50s", *fixed).ended(0)
     details = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert f"4 usable CPUs on 2 cores, measured {DAY}, KVM" in details
 

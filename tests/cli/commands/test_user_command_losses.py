@@ -83,7 +83,7 @@ def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulati
     for name, factor in (("a", 1.0), ("b", 1.001), ("c", 1.5)):
         simulation.worker(name, losses_in_turn=scaled(factor, UNSEEDED))
         names.append(write_profile(name, f"env:\n  SIMULATED: {name}\n"))
-    own(command="plan", blocks=5, training=())  # which writes mine
+    own("--data", "synthetic", command="plan", blocks=5, training=())  # which writes mine
     (tmp_path / "train.py").touch()
     fixed = ("--python", simulation.python, "--seed", 7, "--blocks", 8, "--output", tmp_path / "several")
     text = words(cli("bench", tmp_path / "mine.yaml", *names, *fixed, *TIMES, *LOSS, *OWN, cwd=tmp_path).stdout)

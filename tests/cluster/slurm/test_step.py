@@ -6,11 +6,12 @@ import errno
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines import step
+from envkit.engines import start, step
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, NodeLost, NoNodesToTrainOn
 from envkit.engines.slurm import client
@@ -51,7 +52,7 @@ def test_srun_has_the_runners_environment_and_the_worker_its_own(asked):
     ((argv, environment),) = calls
     assert argv[:4] == ["srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
     assert {"--kill-on-bad-exit=1", "--nodelist=node2,node1"} <= {*argv}
-    assert argv[-2:] == ["-m", "envkit.engines.start"]
+    assert argv[-2:] == [sys.executable, start.__file__]
     assert "s3" not in " ".join(argv)
     assert environment["LD_PRELOAD"] == ""
     given = json.loads(environment[GIVEN])

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+from functools import cache
+
 import kubernetes_validate
 import pytest
 import yaml
 from envkit.profiles.formats.kubernetes import kubernetes
-from hypothesis import given, settings
+from hypothesis import given
+from kubernetes_validate import utils
 
 from tests.profiles.formats.resolving import VALUES, resolved
 
 VERSION = kubernetes_validate.latest_version()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def schemas_are_read_once():
+    """Each validation would else read megabytes of JSON."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utils, "schema_contents", cache(utils.schema_contents))
+        yield
 
 
 def pod(**fields):
@@ -37,7 +48,6 @@ def variables_of(document):
 
 
 @given(VALUES)
-@settings(max_examples=25)
 def test_any_value_is_valid_and_arrives(variables):
     assert variables_of(pod(variables=variables)) == variables
 

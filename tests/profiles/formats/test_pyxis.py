@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.profiles.formats.resolving import VALUES, environment_of, resolved
 
-EXAMPLES = 25  # each starts several processes
+EXAMPLES = settings.default.max_examples // 4  # each starts several processes
 # Without its own options, which begin with two dashes.
 SRUN = """\
 #!/bin/bash

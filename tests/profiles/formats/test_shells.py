@@ -19,7 +19,7 @@ SHELLS = [
 ]
 # Control characters but tabs and line breaks.
 CONTROL = {chr(code) for code in (*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
-EXAMPLES = 25  # each is a shell's start, and has a dozen values
+EXAMPLES = settings.default.max_examples // 4  # each is a shell's start, and has a dozen values
 
 
 def evaluated(shell, text, names):

@@ -9,7 +9,6 @@ import math
 
 import pytest
 from envkit.report.exports import FORMATS, openmetrics, tabular
-from pyarrow import parquet
 
 from tests.report.exports.gauges import gauges
 
@@ -61,8 +60,14 @@ def test_nothing_measured_is_no_rows(name):
 # --- parquet ---
 
 
+def read_parquet(content):
+    from pyarrow import parquet  # not before it is needed: each process that collects tests would import it
+
+    return parquet.read_table(io.BytesIO(content))
+
+
 def table(rows):
-    return parquet.read_table(io.BytesIO(tabular.to_parquet(rows)))
+    return read_parquet(tabular.to_parquet(rows))
 
 
 def test_parquet_is_read_again():
@@ -141,6 +146,6 @@ def test_text_that_is_not_unicode_is_written_as_escapes(name):
     """A byte of a folder's name that is not UTF-8, and half of a surrogate pair in a record."""
     content = FORMATS[name].render([{**RESULT, "run": "a\udcff\ud800", "usage_\udcff": 1}])
     if name == "parquet":
-        assert parquet.read_table(io.BytesIO(content)).column("run").to_pylist() == ["a\\xff\\ud800"]
+        assert read_parquet(content).column("run").to_pylist() == ["a\\xff\\ud800"]
     else:
         assert "\\ud800" in content.decode()

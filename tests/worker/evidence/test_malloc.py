@@ -9,17 +9,18 @@ import sys
 
 import pytest
 from envkit.worker.evidence import malloc
-from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH
+from tests.worker_runs import installed
 
 PROBE = """
 import json, os, sys
 for name in set(os.environ) - {"PATH"}:
     del os.environ[name]
-os.environ.update(json.loads(sys.argv[1]))
 from envkit.worker.evidence import malloc
-print(json.dumps(malloc.probe()))
+alone = malloc.probe()
+os.environ.update(json.loads(sys.argv[1]))
+print(json.dumps([alone, malloc.probe()]))
 """
 
 
@@ -35,11 +36,11 @@ def test_tensors_come_from_malloc_unless_pytorch_has_an_allocator_built_in(monke
 
 
 @pytest.mark.parametrize("allocator", ["glibc", "jemalloc", "mimalloc", "tcmalloc"])
-def test_this_pytorch_takes_tensors_from_the_process_s_allocator(installed, allocator):
+def test_this_pytorch_takes_tensors_from_the_process_s_allocator(allocator):
     """The wheels for x86-64 have none built in."""
-    if allocator != "glibc" and allocator not in installed:
+    if allocator != "glibc" and allocator not in installed():
         pytest.skip(f"{allocator} is not installed")
-    preload = {} if allocator == "glibc" else {"LD_PRELOAD": installed[allocator]["path"]}
+    preload = {} if allocator == "glibc" else {"LD_PRELOAD": installed()[allocator]["path"]}
     script = "import json, torch; from envkit.worker.evidence import malloc; print(json.dumps(malloc.probe()))"
     result = subprocess.run(
         [sys.executable, "-c", script],
@@ -49,20 +50,18 @@ def test_this_pytorch_takes_tensors_from_the_process_s_allocator(installed, allo
     assert json.loads(result.stdout)["tensors"] == allocator
 
 
-@pytest.fixture(scope="module")
-def installed():
-    return locate(search_folders())
-
-
 @pytest.fixture
-def probed(installed):
-    """What the probe finds under an ``allocator``, in a process that is started with some variables and sets others."""
+def probed():
+    """What the probe finds under an ``allocator``, in a process that was started with some variables.
+
+    First when it has taken these away, then when it has set others.
+    """
 
     def run(allocator, started, later):
         if allocator != "glibc":
-            if allocator not in installed:
+            if allocator not in installed():
                 pytest.skip(f"{allocator} is not installed")
-            started = {**started, "LD_PRELOAD": installed[allocator]["path"]}
+            started = {**started, "LD_PRELOAD": installed()[allocator]["path"]}
         result = subprocess.run(
             [sys.executable, "-S", "-c", PROBE, json.dumps(later)],
             env={"PATH": os.environ["PATH"], "PYTHONPATH": CODE_PATH, **started},
@@ -90,9 +89,8 @@ def probed(installed):
         ("tcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}, {"TCMALLOC_RELEASE_RATE": "5"}, {"TCMALLOC_RELEASE_RATE": 0}),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("sets", [False, True])
-def test_settings_are_those_of_the_start(probed, allocator, started, later, settings, sets):
+def test_settings_are_those_of_the_start(probed, allocator, started, later, settings):
     """A program takes them away for the sake of its children, or sets others too late."""
-    found = probed(allocator, started, later if sets else {})
-    assert found["allocator"] == allocator
-    assert {name: found["settings"].get(name) for name in settings} == settings
+    for found in probed(allocator, started, later):
+        assert found["allocator"] == allocator
+        assert {name: found["settings"].get(name) for name in settings} == settings

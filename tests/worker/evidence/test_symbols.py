@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from envkit.worker.evidence import symbols
-from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH
+from tests.worker_runs import installed
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 # e_type in the header of an ELF file (elf(5)): an executable at a fixed address; others are position-independent.
@@ -36,7 +36,7 @@ def origin(python, name, before="", **variables):
 
 def paths(*libraries):
     """Where these are; the test is skipped if one is not installed."""
-    found = locate(search_folders())
+    found = installed()
     for name in libraries:
         if name not in found:
             pytest.skip(f"{name} is not installed here")

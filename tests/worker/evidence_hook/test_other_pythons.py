@@ -70,8 +70,9 @@ def imported_by_the_hook() -> Iterator[Path]:
             waiting.append(KIT.joinpath(*parts).with_suffix(".py"))
 
 
+@pytest.fixture(scope="module")
 def pythons() -> dict[str, str]:
-    """Other interpreters on this machine, by version; each process that collects tests starts every one once."""
+    """Other interpreters on this machine, by version."""
     folders = [*Path("~/.pyenv/versions").expanduser().glob("*/bin"), Path("/usr/bin"), Path("/usr/local/bin")]
     found: dict[str, str] = {}
     known = set()
@@ -82,9 +83,6 @@ def pythons() -> dict[str, str]:
             if asked.returncode == 0:
                 found.setdefault(asked.stdout.strip(), str(path))
     return found
-
-
-FOUND = pythons()
 
 
 def number(version: str) -> tuple[int, ...]:
@@ -117,33 +115,36 @@ def errors(evidence):
     return {name: one["error"] for name, one in evidence.items() if isinstance(one, dict) and "error" in one}
 
 
-@pytest.mark.parametrize("path", sorted(imported_by_the_hook()), ids=lambda path: str(path.relative_to(KIT)))
-def test_its_syntax_is_that_of_the_oldest(path):
-    ast.parse(path.read_text(), feature_version=OLDEST)
+def test_the_syntax_of_all_that_it_imports_is_that_of_the_oldest():
+    files = set(imported_by_the_hook())
+    for path in files:
+        ast.parse(path.read_text(), path, feature_version=OLDEST)
+    # the probes are among them
+    assert {"sitecustomize.py", "optimizer_steps.py", "openmp.py", "host.py", "readings.py"} <= {
+        path.name for path in files
+    }
 
 
-def test_the_probes_are_among_what_it_imports():
-    names = {path.name for path in imported_by_the_hook()}
-    assert {"sitecustomize.py", "optimizer_steps.py", "openmp.py", "host.py", "readings.py"} <= names
-
-
-@pytest.mark.parametrize("version", [one for one in FOUND if number(one) >= OLDEST])
-def test_it_leaves_the_same_evidence_and_steps(run, version):
-    process, left = run(FOUND[version])
+def test_it_leaves_the_same_evidence_and_steps(run, pythons):
     _, expected = run(sys.executable)
-    assert (process.returncode, process.stderr) == (0, "")
-    assert left[".steps"]["complete"]
-    assert len(left[".steps"]["step_s"]) >= 3
-    assert left[".json"]["argv"][1:] == ["train.py"]
-    assert left[".json"]["evidence"].keys() == expected[".json"]["evidence"].keys()
-    assert errors(left[".json"]["evidence"]) == {}
+    for version, python in pythons.items():
+        if number(version) < OLDEST:
+            continue
+        process, left = run(python)
+        assert (process.returncode, process.stderr) == (0, ""), version
+        assert left[".steps"]["complete"], version
+        assert len(left[".steps"]["step_s"]) >= 3, version
+        assert left[".json"]["argv"][1:] == ["train.py"], version
+        assert left[".json"]["evidence"].keys() == expected[".json"]["evidence"].keys(), version
+        assert errors(left[".json"]["evidence"]) == {}, version
 
 
-@pytest.mark.parametrize("version", [one for one in FOUND if number(one) < OLDEST])
-def test_older_ones_are_not_harmed(run, version):
-    process, _ = run(FOUND[version])
-    assert process.returncode == 0
-    assert "Traceback" not in process.stderr
+def test_older_ones_are_not_harmed(run, pythons):
+    for version, python in pythons.items():
+        if number(version) < OLDEST:
+            process, _ = run(python)
+            assert process.returncode == 0, version
+            assert "Traceback" not in process.stderr, version
 
 
 def test_why_there_is_no_evidence_is_one_line_without_escape_codes():

@@ -85,10 +85,10 @@ def test_as_many_as_fill_some_seconds(train):
 
 
 def test_a_training_that_takes_no_step_is_ended_with_what_helps(train, tmp_path):
-    paced = {"steps": 3, "warmup": 1, "least_s": 0.3, "first_step_s": 8}
+    paced = {"steps": 3, "warmup": 1, "least_s": 0.3, "first_step_s": 3}
     found = train(**paced, script="import torch, time\ntime.sleep(300)")
     assert found.status == 1
-    assert from_json(found.document["problem"]) in (SlowStart(NoSteps(), 8), SlowStart(NoTorchYet(), 8))
+    assert from_json(found.document["problem"]) in (SlowStart(NoSteps(), 3), SlowStart(NoTorchYet(), 3))
 
 
 def test_an_old_torch_is_told_before_the_training_ends(run, tmp_path):
@@ -138,9 +138,9 @@ def test_one_that_takes_no_step_is_given_up(train, run):
     limit = {"watch_s": 0.1, "warmup": 3}
     sleeps = "import torch, time\ntime.sleep(300)"
     # time to import it, and to be ended, which counts to the seconds that are said
-    problem = from_json(train(**limit, watch_limit_s=8, script=sleeps).document["problem"])
+    problem = from_json(train(**limit, watch_limit_s=5, script=sleeps).document["problem"])
     assert isinstance(problem, NoSteps)
-    assert 7.5 <= problem.seconds < 240
+    assert 4.5 <= problem.seconds < 240
     assert from_json(run(**limit, watch_limit_s=1, argv=["sleep", 300]).document["problem"]) == NoTorch()
 
 
