@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from envkit import engines
-from envkit.analysis import losses, messages, noise
-from envkit.bench import dataset, requests
+from envkit.analysis import messages, noise
+from envkit.bench import dataset, losses, requests
 from envkit.bench.job import PADDING
 from envkit.bench.study import MARGIN, MOST_PADDING
 from envkit.checks.effect import check

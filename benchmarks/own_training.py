@@ -37,7 +37,7 @@ EXAMPLES = {
 
 
 def report(arguments: Sequence[str], folder: Path) -> str:
-    """What ``runner ARGUMENTS`` prints, without the place of the record. Raises InputError if it fails."""
+    """Return what ``envkit ARGUMENTS`` prints, without the place of the record. Raise ScriptError if it fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     kind, *options = arguments
     result = subprocess.run(
@@ -47,7 +47,7 @@ def report(arguments: Sequence[str], folder: Path) -> str:
     if result.returncode != MEASURED:
         shown = result.stdout.strip().splitlines()
         raise ScriptError(f"envkit {shlex.join(arguments)}: ended with exit status {result.returncode} {shown[:3]}")
-    return "\n".join(line.rstrip() for line in result.stdout.partition("\nrecord ")[0].splitlines())
+    return "\n".join(line.rstrip() for line in result.stdout.partition("\nDetails ")[0].splitlines())
 
 
 def main() -> int:
@@ -60,6 +60,7 @@ def main() -> int:
     arguments = parser.parse_args()
     above, begin, _ = PAGE.read_text().partition(EXAMPLES_BEGIN)
     facts = f"- measured: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"
+    facts += f"\n- page written at commit: `{page.commit()}`"
     parts = [above, begin, f"They are in `tests/scripts/`.\n\n{facts}"]
     with tempfile.TemporaryDirectory() as folder:
         for title, (name, metric, line) in EXAMPLES.items():

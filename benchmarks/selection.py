@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 RUNS = 400
 GAINS = (1.0, 1.02, 1.1, 1.25, 1.4, 1.45, 1.5)
+# Where a run has two leaders, the fastest profile has a caution, and the fastest without one leads too. From 0.
+CAUTIONED = frozenset({6})
 # Where nothing helps, and where the best is hard to tell.
 ALIKE = {
     "seven equal to the baseline": (1.0,) * 7,
@@ -75,8 +77,17 @@ half-width of at most {PRECISION:.0%}. *Kept* (`--keep-arms`) allows a half-widt
 than the leader by more than {PRECISION:.0%}, or a quarter of the leader's gain (both as logarithms). *Time used* is
 the time until then, as a share of the budget."""
 
+ABOUT_LEADERS = f"""The fastest profile has a caution here: it may change results, or overrides a vendor's check.
+Reports recommend the fastest without a caution first, and the others without one are compared with it. So a run has two
+leaders, and ends early once both are known. *Without cautions* are the same shares among profiles without one, of which
+the fastest gains {max(gain for number, gain in enumerate(GAINS) if number not in CAUTIONED):g}."""
+
 COLUMNS = (
     "blocks", "a sample's deviation", "arms", "half-width", "right", "near", "lost", "may be best", "time used",
+)  # fmt: skip
+COLUMNS_LEADERS = (
+    "blocks", "a sample's deviation", "arms", "right", "near", "lost", "right without cautions",
+    "near without cautions", "lost without cautions", "time used",
 )  # fmt: skip
 ABOUT_ALIKE = f"""*False claims* is the share of runs that call any profile without effect faster or slower: at most
 {ERROR_RATE:.0%}. So is *lost*, of the first of several equally fast profiles. Each line has five times
@@ -139,6 +150,7 @@ class Case:
     noise: str = "normal"
     effects: str = CONSTANT
     precision: float | None = 0.0  # that of ``StoppingRule``; 0 never stops early
+    cautioned: frozenset[int] = frozenset()  # the numbers of the profiles with a caution, from 0
 
     @cached_property
     def log_speedups(self) -> tuple[float, ...]:
@@ -163,12 +175,17 @@ class Simulated:
 
     study: Study
     log_s: Mapping[str, NDArray[float64]]
+    cautioned: frozenset[int] = frozenset()
     dropped: dict[str, int] = field(default_factory=dict)  # arms, and after how many blocks
     blocks: int = 0
 
     def is_supported(self, arm: Arm) -> bool:
-        """Return True: no profile has cautions."""
-        return True
+        """Return whether a profile has no caution."""
+        return self.study.compared.index(arm) not in self.cautioned
+
+    def samples(self, *arms: Arm) -> list[object]:
+        """Return none: simulated arms have times alone, and no losses."""
+        return []
 
     def block_ratios(self, arm: Arm, reference: Arm | None = None) -> list[float]:
         """Return the log ratios of the blocks that both arms have, as ``Run.block_ratios`` does."""
@@ -178,12 +195,20 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What a run says of the fastest of some profiles, by their numbers from 0."""
+
+    chosen: int  # that with the highest speedup
+    may_be_best: frozenset[int]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one simulated run concludes."""
 
     half_width: float
-    chosen: int  # the number of the profile with the highest speedup, from 0
-    may_be_best: frozenset[int]
+    of_all: Choice
+    of_supported: Choice  # of the profiles without a caution
     false_claim: bool  # a profile without effect is called faster or slower
     share: float  # of the time that there was
     covered: tuple[bool, ...]  # of each profile, whether its interval holds the truth
@@ -196,7 +221,7 @@ def run(case: Case, seed: int) -> Outcome:
     most, arms = case.planned * (1 + len(case.gains)) // 2 + 1, len(study.arms)
     log_s = NOISES[case.noise](random, case.deviation, (most, arms))
     log_s[:, 1:] -= log_effects(case.effects, numpy.log(case.gains), most, random)
-    simulated = Simulated(study, dict(zip((arm.name for arm in study.arms), log_s.T, strict=True)))
+    simulated = Simulated(study, dict(zip((arm.name for arm in study.arms), log_s.T, strict=True)), case.cautioned)
     fixed, samples, is_early = design(case.planned, len(case.gains)), 0, False
     while not is_early:
         look = next(look for look in fixed.looks if look > simulated.blocks)
@@ -219,15 +244,10 @@ def _concluded(case: Case, simulated: Simulated, fixed: Design, is_early: bool, 
     speedups = {
         name: at_end(fixed, of_arm, margin, is_early or name in simulated.dropped) for name, of_arm in ratios.items()
     }
-    left = {arm.name: arm for arm in compared if arm.name not in simulated.dropped}
-    best = leader({name: ratios[name] for name in left})
-    shared = with_best(fixed, len(compared))
-    near = [
-        arm
-        for name, arm in left.items()
-        if name == best or not is_slower(at_end(shared, simulated.block_ratios(arm, left[best]), margin, is_early))
-    ]
-    shown = speedups[best]
+    left = [arm for arm in compared if arm.name not in simulated.dropped]
+    of_all = _choice(simulated, fixed, left, is_early)
+    of_supported = _choice(simulated, fixed, [arm for arm in left if simulated.is_supported(arm)], is_early)
+    shown = speedups[compared[of_all.chosen].name]
     assert shown is not None, "there are enough blocks"
     claims = (
         gain == 1.0 and speedup is not None and not speedup.low <= 1 <= speedup.high
@@ -240,12 +260,47 @@ def _concluded(case: Case, simulated: Simulated, fixed: Design, is_early: bool, 
     of_fastest = speedups[compared[case.gains.index(max(case.gains))].name]
     return Outcome(
         half_width=shown.half_width,
-        chosen=compared.index(left[best]),
-        may_be_best=frozenset(map(compared.index, near)),
+        of_all=of_all,
+        of_supported=of_supported,
         false_claim=any(claims),
         share=samples / (case.planned * len(simulated.study.arms)),
         covered=tuple(covered),
         found=of_fastest is not None and of_fastest.verdict is Verdict.FASTER,
+    )
+
+
+def _choice(simulated: Simulated, fixed: Design, arms: Sequence[Arm], is_early: bool) -> Choice:
+    """Return the fastest of ``arms``, which were not dropped, and those that can't be told from it."""
+    compared, margin = simulated.study.compared, simulated.study.stopping.margin
+    best = simulated.study.arm(leader({arm.name: simulated.block_ratios(arm) for arm in arms}))
+    shared = with_best(fixed, len(compared))
+    near = [
+        arm
+        for arm in arms
+        if arm == best or not is_slower(at_end(shared, simulated.block_ratios(arm, best), margin, is_early))
+    ]
+    return Choice(compared.index(best), frozenset(map(compared.index, near)))
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Shares of simulated runs: the fastest of some profiles is chosen, or one near it, or it is lost."""
+
+    right: float
+    near: float
+    lost: float
+
+
+def chances(case: Case, numbers: Sequence[int], choices: Sequence[Choice]) -> Chances:
+    """Return the shares of ``choices`` among the profiles with these ``numbers``.
+
+    The first of equally fast profiles counts as the fastest.
+    """
+    best = max(numbers, key=lambda number: case.gains[number])
+    return Chances(
+        right=statistics.fmean(choice.chosen == best for choice in choices),
+        near=statistics.fmean(case.gains[choice.chosen] >= case.gains[best] / (1 + NEAR) for choice in choices),
+        lost=statistics.fmean(best not in choice.may_be_best for choice in choices),
     )
 
 
@@ -254,10 +309,9 @@ class Rates:
     """Means and shares of simulated runs."""
 
     half_width: float
-    right: float
-    near: float
+    of_all: Chances
+    of_supported: Chances  # of the profiles without a caution
     may_be_best: float
-    lost: float
     false_claims: float
     share: float
     covered: float  # of all intervals
@@ -266,15 +320,14 @@ class Rates:
 
 
 def rates(case: Case, runs: int) -> Rates:
-    """Simulate so many runs, with seeds of their own. The first of equally fast profiles counts as the fastest."""
-    outcomes, fastest = [run(case, seed) for seed in range(runs)], max(case.gains)
-    best = case.gains.index(fastest)
+    """Simulate so many runs, with seeds of their own."""
+    outcomes, numbers = [run(case, seed) for seed in range(runs)], range(len(case.gains))
+    supported = [number for number in numbers if number not in case.cautioned]
     return Rates(
         half_width=statistics.median(outcome.half_width for outcome in outcomes),
-        right=statistics.fmean(outcome.chosen == best for outcome in outcomes),
-        near=statistics.fmean(case.gains[outcome.chosen] >= fastest / (1 + NEAR) for outcome in outcomes),
-        may_be_best=statistics.fmean(len(outcome.may_be_best) for outcome in outcomes),
-        lost=statistics.fmean(best not in outcome.may_be_best for outcome in outcomes),
+        of_all=chances(case, numbers, [outcome.of_all for outcome in outcomes]),
+        of_supported=chances(case, supported, [outcome.of_supported for outcome in outcomes]),
+        may_be_best=statistics.fmean(len(outcome.of_all.may_be_best) for outcome in outcomes),
         false_claims=statistics.fmean(outcome.false_claim for outcome in outcomes),
         share=statistics.fmean(outcome.share for outcome in outcomes),
         covered=statistics.fmean(statistics.fmean(outcome.covered) for outcome in outcomes),
@@ -299,8 +352,13 @@ def _percent(share: float) -> str:
 
 
 def _row(first: Sequence[str], of_case: Rates) -> list[str]:
-    figures = (of_case.half_width, of_case.right, of_case.near, of_case.lost)
+    figures = (of_case.half_width, of_case.of_all.right, of_case.of_all.near, of_case.of_all.lost)
     return [*first, *map(_percent, figures), f"{of_case.may_be_best:.1f}", _percent(of_case.share)]
+
+
+def _row_leaders(first: Sequence[str], of_case: Rates) -> list[str]:
+    of_leaders = [share for one in (of_case.of_all, of_case.of_supported) for share in (one.right, one.near, one.lost)]
+    return [*first, *map(_percent, (*of_leaders, of_case.share))]
 
 
 def _saving(of_lines: Sequence[Rates]) -> str:
@@ -314,17 +372,20 @@ def _saving(of_lines: Sequence[Rates]) -> str:
 
 
 def _row_alike(first: Sequence[str], of_case: Rates) -> list[str]:
-    return [*first, *map(_percent, (of_case.false_claims, of_case.lost)), f"{of_case.may_be_best:.1f}"]
+    return [*first, *map(_percent, (of_case.false_claims, of_case.of_all.lost)), f"{of_case.may_be_best:.1f}"]
 
 
 def _cases(
-    effects: str, rules: Mapping[str, tuple[bool, float | None]], of_blocks: Sequence[int] = PLANNED
+    effects: str,
+    rules: Mapping[str, tuple[bool, float | None]],
+    of_blocks: Sequence[int] = PLANNED,
+    cautioned: frozenset[int] = frozenset(),
 ) -> list[tuple[list[str], Case]]:
     """Return the rows of a table: their first cells, and the runs. A rule drops arms or not, and has a precision."""
     return [
         (
             [str(planned), f"{deviation:.0%}", name],
-            Case(GAINS, planned, deviation, drops, effects=effects, precision=precision),
+            Case(GAINS, planned, deviation, drops, effects=effects, precision=precision, cautioned=cautioned),
         )
         for planned in of_blocks
         for deviation in DEVIATIONS
@@ -371,6 +432,10 @@ def main() -> int:
             title: [(first, processes.submit(rates, case, options.runs)) for first, case in cases]
             for title, (_, cases) in tables.items()
         }
+        of_leaders = [
+            (first, processes.submit(rates, case, options.runs))
+            for first, case in _cases(CONSTANT, RULES, (*PLANNED, LONGEST), CAUTIONED)
+        ]
         of_alike = [(first, processes.submit(rates, case, 5 * options.runs)) for first, case in _cases_alike()]
         of_second = [
             (noise, blocks, [processes.submit(false_claims, noise, blocks, second) for second in (False, True)])
@@ -380,6 +445,8 @@ def main() -> int:
             rows, about = [_row(first, future.result()) for first, future in lines], tables[title][0]
             parts += [f"## {title}", *([about] if about else []), page.table(COLUMNS, rows, 3)]
             parts += [_saving([future.result() for _, future in lines])] if about else []
+        rows = [_row_leaders(first, future.result()) for first, future in of_leaders]
+        parts += ["## Two leaders", ABOUT_LEADERS, page.table(COLUMNS_LEADERS, rows, 3)]
         rows = [_row_alike(first, future.result()) for first, future in of_alike]
         parts += ["## Profiles that are alike", ABOUT_ALIKE, page.table(COLUMNS_ALIKE, rows, 3)]
         rows = [[noise, str(blocks), *(_percent(one.result()) for one in pair)] for noise, blocks, pair in of_second]

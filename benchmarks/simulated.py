@@ -311,7 +311,7 @@ def _seven_cases() -> list[tuple[list[str], Case]]:
 
 def _row_of_seven(first: Sequence[str], of_case: selection.Rates) -> list[str]:
     covered = (of_case.covered, of_case.all_covered)
-    figures = (*covered, of_case.false_claims, of_case.found, of_case.lost, of_case.share)
+    figures = (*covered, of_case.false_claims, of_case.found, of_case.of_all.lost, of_case.share)
     return [*first, *map(_percent, figures)]
 
 

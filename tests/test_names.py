@@ -14,7 +14,7 @@ PRIVATE = {
 # Whoever renames some lowers the number.
 MOST = {
     "advice": 1,
-    "analysis": 110,
+    "analysis": 107,
     "bench": 45,
     "checks": 20,
     "cli": 26,

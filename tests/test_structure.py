@@ -161,7 +161,6 @@ OPENS = {
     "what the worker's own command line names": ("worker.request.read",),
     "the kernel's files": (
         "bench.neighbours.processes", "common.machine_lock._holder", "bench.pace.free_bytes",
-        "checks.doctor.running_process._threads",
         "checks.doctor.running_process._runtimes",
         "checks.doctor.running_process._settings", "checks.process_scan.look", "checks.steady_process.look",
         "checks.steady_process._require", "engines.enroot._require_namespaces", "engines.local._is_own",

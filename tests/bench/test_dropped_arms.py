@@ -191,11 +191,19 @@ def test_an_interval_of_an_arm_that_left_asks_for_no_more_blocks():
 # --- what a look decides ---
 
 
-def three_arms(numerics="same"):
-    """Return a run of 12 blocks: ``mine`` is 2x as fast, ``near`` 1.9x, and nobody can tell ``noisy`` from baseline."""
-    noisy = [round(1.5 ** ((-1) ** number * (1 + number % 5) / 5), 3) for number in range(12)]
-    others = {"near": {"seconds": times(0.526)}, "noisy": {"seconds": noisy}}
-    events = events_of(12, others=others, looks=(8, 12, 20), study={"drop_arms": True}, ended=None)
+NOISY = [round(1.5 ** ((-1) ** number * (1 + number % 5) / 5), 3) for number in range(12)]
+
+
+def three_arms(numerics="same", other_losses=()):
+    """Return a run of 12 blocks: ``mine`` is 2x as fast, ``near`` 1.9x, and nobody can tell ``noisy`` from baseline.
+
+    The arms of ``other_losses`` have losses that differ from the baseline's.
+    """
+    behaviours = {"mine": {"seconds": times(0.5)}, "near": {"seconds": times(0.526)}, "noisy": {"seconds": NOISY}}
+    for name in other_losses:
+        behaviours[name]["losses"] = [2.3, 1.3, 0.3]
+    mine = behaviours.pop("mine")
+    events = events_of(12, mine=mine, others=behaviours, looks=(8, 12, 20), study={"drop_arms": True}, ended=None)
     events[0]["environments"]["mine"]["numerics"] = numerics
     return Run.parse(events)
 
@@ -214,3 +222,20 @@ def test_the_fastest_that_leaves_results_alone_stays_beside_one_that_may_change_
     assert decide.slower_arms(three_arms(), three_arms().design) == {"near": "mine", "noisy": "mine"}
     changing = three_arms("may-differ")
     assert decide.slower_arms(changing, changing.design) == {"noisy": "near"}
+
+
+def test_an_arm_with_other_losses_makes_no_other_leave():
+    """The fastest is no answer as it is, so that the others are compared with the fastest of those that are."""
+    run = three_arms(other_losses=["mine"])
+    assert decide.slower_arms(run, run.design) == {"noisy": "near"}
+    none_usable = three_arms(other_losses=["mine", "near", "noisy"])
+    assert decide.slower_arms(none_usable, none_usable.design) == {}
+
+
+def test_an_arm_with_other_losses_ends_no_run():
+    """Whether the other one is faster is open, which is the question that is left."""
+    others, study = {"noisy": {"seconds": NOISY}}, {"drop_arms": True}
+    for losses, is_enough in ({}, True), ({"losses": [2.3, 1.3, 0.3]}, False):
+        mine = {"seconds": times(0.5), **losses}
+        run = Run.parse(events_of(12, mine=mine, others=others, looks=(8, 12, 20), study=study, ended=None))
+        assert decide.precise_enough(run, run.design) is is_enough

@@ -96,7 +96,7 @@ def test_the_report_keeps_the_speed_and_says_what_it_costs():
     assert "keep baseline: mine needs 50% more memory, and --max-memory allows 10%" in shown
     assert "envkit exec" not in shown
     (message,) = [message for message in advised(conclude(events)) if isinstance(message, StayWithin)]
-    assert (message.arm, message.share, message.limit) == ("mine", 0.5, 0.1)
+    assert (message.arm, message.share, message.limit, message.enough) == ("mine", 0.5, 0.1, pytest.approx(0.55))
 
 
 def test_of_several_the_fastest_within_the_limit_is_recommended():
@@ -129,8 +129,34 @@ def test_if_all_that_are_faster_are_out_none_is_recommended():
     result = conclude(events)
     assert result.may_be_best == []
     assert not any(isinstance(message, Use) for message in advised(result))
-    assert said(events).startswith("NONE FASTER 3 profiles against baseline: ")
-    assert "2 over the memory limit" in said(events)
+    assert said(events).startswith(
+        "FASTER, BUT OVER THE MEMORY LIMIT 2 of 3 profiles, best mine: 2.00x baseline speed (95% CI "
+    )
+    assert ", 50% more memory " in printed(events).split("\n\n")[0].replace("\n", " ") + " "
+    (stay,) = [message for message in advised(result) if isinstance(message, StayWithin)]
+    assert (stay.arm, stay.enough) == ("mine", pytest.approx(0.55))
+    keep = "keep baseline: mine needs 50% more memory, and --max-memory allows 10%; to allow that: --max-memory 55%"
+    assert keep in said(events)
+    assert conclude(run_of(750, limit=0.55)).over_memory == []
+    assert said(events).count("keep baseline") == 1
+
+
+def test_one_over_the_limit_with_other_losses_is_not_offered():
+    others = {"large": (700, 0.6), "same": (500, 1.0)}
+    events = run_of(750, others=others)
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", "mine"):
+            event["losses"] = [9.0 for _ in event["losses"]]
+    assert "1 of 3 profiles, best large: 1.67x" in said(events)
+
+
+def test_where_one_left_before_its_speed_was_known_none_within_the_limit_is_faster(three, simulation):
+    simulation.worker("small", seconds=times(1.0), peak_memory_bytes=510 * MIB)
+    shown = " ".join(three("--max-memory", "10%").stdout.split())
+    assert shown.startswith("NONE FASTER WITHIN THE MEMORY LIMIT 3 profiles against baseline: ")
+    assert "1 over the memory limit" in shown.split(" profile ")[0]
+    keep = "keep baseline: large needs 60% more memory, and --max-memory allows 10%; to allow that: --max-memory 65%"
+    assert keep in shown
 
 
 def test_json_has_what_is_out_and_by_how_much():
@@ -273,6 +299,14 @@ def test_if_all_are_above_the_fastest_stays(three, simulation, events):
     assert three("--max-memory", "0%", "--json").returncode == 0
     over = [event for event in events("dropped") if event.get("over_memory")]
     assert {name for event in over for name in event["arms"]} == {"small", "slow"}
+
+
+def test_of_several_above_the_limit_one_with_matching_losses_stays(three, simulation, events):
+    simulation.worker("baseline", peak_memory_bytes=400 * MIB)
+    simulation.worker("large", seconds=times(0.4), peak_memory_bytes=800 * MIB, losses=[2.3, 1.3, 0.3])
+    assert three("--max-memory", "0%", "--json").returncode == 0
+    over = [event for event in events("dropped") if event.get("over_memory")]
+    assert {name for event in over for name in event["arms"]} == {"large", "slow"}
 
 
 def test_at_the_limit_an_arm_stays(three, events):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from envkit.cli.workload_file import load
@@ -35,6 +36,17 @@ def test_a_measurement_that_fails(benchmark_script, page):
     assert "envkit bench none --metric" in result.stderr
     assert " -- python plain_loop.py: " in result.stderr
     assert page.read_text() == before
+
+
+def test_the_place_of_the_record_is_on_no_page(monkeypatch, tmp_path):
+    shown = (PROJECT / "tests/report/golden/faster.txt").read_text()
+    printed = shown.replace("some/folder", str(tmp_path))
+    assert str(tmp_path) in printed
+    ended = subprocess.CompletedProcess([], 0, stdout=printed)
+    monkeypatch.setattr(own_training.subprocess, "run", lambda *ignored, **options: ended)
+    report = own_training.report(["bench", "mine"], tmp_path)
+    assert report == printed.partition("\nDetails ")[0]
+    assert str(tmp_path) not in report
 
 
 def test_the_guide_s_workload_file_is_one(tmp_path):

@@ -11,6 +11,7 @@ from envkit.stats.sequential import at_end, at_look, design, stretched
 from envkit.stats.verdict import Verdict
 
 from benchmarks.selection import (
+    CAUTIONED,
     CONSTANT,
     GAINS,
     IN_BURSTS,
@@ -37,21 +38,34 @@ def chance(runs):
 def test_no_more_false_claims_than_promised_and_the_fastest_stays(gains, noise):
     found = rates(Case(gains, 20, 0.11, drops=True, noise=noise), RUNS)
     assert found.false_claims <= ERROR_RATE + chance(RUNS)
-    assert found.lost <= ERROR_RATE + chance(RUNS)
+    assert found.of_all.lost <= ERROR_RATE + chance(RUNS)
 
 
 def test_the_time_of_dropped_arms_makes_the_leader_s_interval_narrower():
     kept, dropped = (rates(Case(GAINS, 20, 0.11, drops=drops), RUNS // 2) for drops in (False, True))
     assert dropped.half_width < 0.9 * kept.half_width
-    assert dropped.right >= kept.right
-    assert dropped.lost <= ERROR_RATE
+    assert dropped.of_all.right >= kept.of_all.right
+    assert dropped.of_all.lost <= ERROR_RATE
     assert (kept.share, dropped.share) == pytest.approx((1, 1), abs=0.02)
 
 
 def test_runs_that_stop_early_choose_a_profile_near_the_best():
     found = rates(Case(GAINS, 30, 0.08, drops=True, precision=None), RUNS // 2)
-    assert found.near >= 0.95
+    assert found.of_all.near >= 0.95
     assert found.share < 1
+
+
+def test_the_fastest_without_a_caution_stays_beside_a_faster_one_with_one():
+    """A run that drops arms keeps two leaders, and ends early once both are known."""
+    one, two = (
+        rates(Case(GAINS, 45, 0.11, drops=True, precision=None, cautioned=cautioned), RUNS // 2)
+        for cautioned in (frozenset(), CAUTIONED)
+    )
+    assert two.of_supported.lost <= ERROR_RATE + chance(RUNS // 2)
+    assert two.of_all.lost <= ERROR_RATE + chance(RUNS // 2)
+    assert two.of_supported.right >= 0.85
+    assert one.of_all == one.of_supported
+    assert one.share <= two.share < 1
 
 
 @pytest.mark.parametrize("effects", [CONSTANT, VARIES])
@@ -68,7 +82,7 @@ def test_a_run_knows_its_leader_in_two_thirds_of_the_time():
         for drops, precision in ((False, 0.04), (True, None))
     )
     assert today.share <= 2 / 3 * before.share
-    assert today.near >= 0.95
+    assert today.of_all.near >= 0.95
 
 
 @pytest.mark.parametrize(("effects", "mean"), [(CONSTANT, 1.0), (VARIES, 1.0), (IN_BURSTS, 1.2)])

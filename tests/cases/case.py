@@ -24,7 +24,7 @@ SHOWN_CHARACTERS = 300
 FEW = ("--blocks", "1", "--in-place", "--seed", "3")
 # How train.py trains unless a launch says otherwise. `envkit advise` needs an optimizer of PyTorch.
 BRIEF = {"STEPS": "40", "OPTIMIZER": "none"}
-ADVISED = {"TRAIN_S": "2", "OPTIMIZER": "torch"}
+ADVISED = {"TRAIN_S": "60", "OPTIMIZER": "torch"}  # it is ended when it was watched
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ CASES = (
             Launch(f"bench llvm-omp {SHORT} {MS} -- @PYTHON@ second_openmp.py 1", SECOND, 1),
             Launch("advise --watch-only -- @PYTHON@ second_openmp.py 1", (
                 "libomp-0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
-            ), never=("Try intel-omp",), env={**ADVISED, "TRAIN_S": "15"}),
+            ), never=("Try intel-omp",), env=ADVISED),
             Launch("exec glibc-retain -- @PYTHON@ second_openmp.py 2", (
                 "passed on KMP_DUPLICATE_LIB_OK, which the command may need", RETAINED,
             ), env={"KMP_DUPLICATE_LIB_OK": "TRUE"}),

@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.checks import steady_process
 from envkit.checks.doctor import running_process
+from envkit.worker import ancestry
+from envkit.worker.evidence import cpu_use
 
 from tests.checks.test_steady_process import has_worked
 from tests.processes import until
@@ -36,6 +39,33 @@ def test_what_it_used_while_it_worked_in_parallel():
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     assert 0 < seen["seconds"] <= 60
+
+
+def test_a_short_watch_tells_how_it_computes(monkeypatch):
+    """It has fewer looks than lie between two of those that take longer."""
+    monkeypatch.setattr(cpu_use, "TORCH", "")
+    with subprocess.Popen(["sleep", "600"]) as process:
+        seen = running_process.watch(process.pid, 0.3)
+        process.kill()
+    assert seen["cpu_use"]["pid"] == process.pid
+
+
+def test_processes_that_end_while_they_are_looked_at(monkeypatch):
+    """Their folders are gone by the time they are opened."""
+    glob = Path.glob
+
+    def of_ended(folder, pattern):
+        if "task" in f"{folder}/{pattern}":
+            raise ProcessLookupError(3, "No such process")
+        return glob(folder, pattern)
+
+    monkeypatch.setattr(Path, "glob", of_ended)
+    with subprocess.Popen(["sleep", "600"]) as process:
+        seen = running_process.watch(process.pid, 0.3)
+        assert steady_process.look(process.pid).waited_s == {process.pid: 0.0}
+        assert not ancestry.process(process.pid).cpus
+        process.kill()
+    assert seen["threads"] == {"runnable": 0, "masks": {}}
 
 
 LIBRARIES = """\

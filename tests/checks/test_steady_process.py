@@ -124,6 +124,19 @@ def test_one_that_is_not_there():
     assert error.value.message == NoSuchProcess(process.pid)
 
 
+def test_one_of_its_children_may_have_ended_since_the_first_look(begun, any_program, monkeypatch):
+    pid = begun(SLEEPS).pid
+    with subprocess.Popen(["true"]) as child:
+        child.wait()
+
+    def with_ended(pid):
+        seen = look(pid)
+        return Look(Tree(seen.at_s, {**seen.tree.processes, child.pid: Usage()}), seen.waited_s)
+
+    monkeypatch.setattr(steady_process, "look", with_ended)
+    steady_process.require(pid)
+
+
 def test_one_that_does_not_train(begun):
     pid = begun(SLEEPS).pid
     with pytest.raises(InputError) as error:

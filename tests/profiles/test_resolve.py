@@ -127,6 +127,12 @@ def test_a_rank_has_no_more_cpus_than_its_cores():
     assert of_rank(machine(physical_cores=3), 2)["facts"]["usable_cpus"] == 2
 
 
+def test_a_rank_has_no_more_cpus_than_the_smallest_part():
+    """Of six CPUs, two cores have two each and two have one: a rank of two cores may have two CPUs."""
+    assert of_rank(machine(cpu_quota=None), 2)["facts"]["usable_cpus"] == 2
+    assert of_rank(machine(cpu_quota=None, usable_cpus=8), 2)["facts"]["usable_cpus"] == 4
+
+
 def test_a_rank_has_as_many_threads_as_cores_unless_a_profile_says_otherwise(resolved):
     text = "env:\n  X: 1\nexpect:\n  openmp.runtime: gnu\n"
     found = resolved(text, ranks=2)

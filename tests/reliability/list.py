@@ -172,7 +172,7 @@ def clock_goes_back(folder: Path) -> Finding:
 def two_runners(folder: Path) -> Finding:
     expect = Expectations()
     place = Place(folder, delay_s=3.0)
-    first = place.start(place.bench("--blocks", 4))  # which takes longer than the others need to be refused
+    first = place.start(place.bench("--blocks", 12))  # which takes longer than the others need to be refused
     try:
         until(lambda: place.events() or first.poll() is not None)
         second, third = place.ask(*place.bench(), temporary="a"), place.ask(*place.resume(), temporary="b")

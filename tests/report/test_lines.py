@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from envkit.analysis.losses import Losses
+from envkit.bench.losses import Losses
 from envkit.bench.study import UserCommand
 from envkit.checks.effect_messages import Value
 from envkit.checks.messages import CpusStolen

@@ -15,7 +15,7 @@ from envkit.worker.measure.recorder import OTHER
 
 from tests.conftest import PROJECT
 
-STEPS, BATCH = 3, 2
+STEPS, BATCH = 5, 2
 MEASURE = f"""
 import functools, json, numpy, types
 import torch

@@ -14,7 +14,6 @@ from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.intervals import Intervals, SettingEffect, setting_effects
 from envkit.analysis.learning_curves import LearningCurve, learning_curve, reached, target_of
 from envkit.analysis.load import InDisturbed, Load, in_disturbed, load, neighbours
-from envkit.analysis.losses import Losses, compared, loss_tolerance, of_command
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.race import Racer, racers
 from envkit.analysis.sample_times import Sample, sample_times
@@ -34,6 +33,7 @@ from envkit.bench.events import (
     WarmUp,
 )
 from envkit.bench.events import Sample as Recorded
+from envkit.bench.losses import Losses, losses_of
 from envkit.bench.memory_limit import OverMemory, is_unknown, over_memory
 from envkit.bench.problems import restored
 from envkit.bench.room import need
@@ -389,19 +389,13 @@ def _with_departures(
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:
     study, ended = run.study, run.ended
     reference, target = study.reference_of(arm), target_of(study.until)
-    of_arm, of_reference, losses = run.samples(arm), run.samples(reference), None
     if not all(measured[name].in_effect for name in (reference.name, arm.name) if name in measured):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
-    if of_arm and of_reference and study.user_command is not None:
-        losses = of_command(of_arm, of_reference)
-    elif of_arm and of_reference and run.same_training(arm):
-        other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
-        tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
-        losses = compared(of_arm, of_reference, tolerance, ends_early=study.until is not None)
+    losses = losses_of(run, arm)
     ratios = run.block_ratios(arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
-    if not all(reached(of_one, target) for of_one in (of_reference, of_arm)):
+    if not all(reached(of_one, target) for of_one in (run.samples(reference), run.samples(arm))):
         return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
     if study.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)

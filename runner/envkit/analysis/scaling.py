@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envkit.analysis.intervals import Estimate, Intervals
-from envkit.analysis.losses import Losses, compared, loss_tolerance
 from envkit.bench.arms import Arm, Role
 from envkit.bench.events import Sample
+from envkit.bench.losses import Losses, compared, loss_tolerance
 from envkit.bench.study import STRONG
 from envkit.stats.interval import Speedup
 from envkit.worker.workloads.all_reduce import bus_factor

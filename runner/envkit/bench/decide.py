@@ -5,7 +5,7 @@ A decision is an event of the record, or the reason why the run ends. A run that
 
 from __future__ import annotations
 
-from envkit.bench import room
+from envkit.bench import losses, room
 from envkit.bench.arms import Arm
 from envkit.bench.events import Dropped, FixedDesign, Longer, Resume
 from envkit.bench.memory_limit import is_clearly_over, over_in_race, over_memory
@@ -51,14 +51,16 @@ def _early(run: Run, fixed: Design, blocks: int) -> Dropped | str | None:
 
 
 def _over_memory(run: Run) -> dict[str, str]:
-    """Return the arms to drop for their peak memory, each with its reference. If all are above it, the fastest stays.
+    """Return the arms to drop for their peak memory, each with its reference.
 
-    Memory tells nothing of times, so that this is no look at the ratios.
+    If all are above the limit, the fastest stays: of those whose losses match, if there are any. Memory tells nothing
+    of times, so that this is no look at the ratios.
     """
-    left = [arm for arm in run.study.compared if arm.name not in run.dropped] if run.study.drops_arms else []
+    left = _left(run) if run.study.drops_arms else []
     over = {arm.name: run.study.reference.name for arm in left if is_clearly_over(run, arm)}
     if over and len(over) == len(left):
-        del over[leader({arm.name: run.block_ratios(arm) for arm in left})]
+        matching = [arm for arm in left if not losses.differ(run, arm)]
+        del over[leader({arm.name: run.block_ratios(arm) for arm in matching or left})]
     return over
 
 
@@ -121,8 +123,8 @@ def precise_enough(run: Run, fixed: Design) -> bool:
     a relevant share.
     """
     study, rule = run.study, run.study.stopping
-    leaders, within = (_leaders(run), _within_memory(run)) if study.drops_arms else ({}, [])
-    looks = {first: at_look(fixed, run.block_ratios(first), rule.margin) for first in leaders.values()}
+    leaders, usable = (_leaders(run), _usable(run)) if study.drops_arms else ({}, [])
+    looks = {first: at_look(fixed, run.block_ratios(first), rule.margin) for first in leaders.values() if first}
     are_faster = bool(looks) and all(map(is_faster, looks.values()))
     pairs = [(arm, other) for arm, other in study.pairs if arm.name not in run.dropped]
     decisive = [(arm, other) for arm, other in pairs if arm in looks] if are_faster else pairs
@@ -133,31 +135,39 @@ def precise_enough(run: Run, fixed: Design) -> bool:
     against = (
         (at_look(shared, run.block_ratios(arm, reference=first), rule.margin), looks[first])
         for arm, first in leaders.items()
-        if arm != first and arm in within
+        if first is not None and arm != first and arm in usable
     )
     return all(is_close(interval, of_leader, rule.precision) for interval, of_leader in against)
 
 
-def _leaders(run: Run) -> dict[Arm, Arm]:
+def _leaders(run: Run) -> dict[Arm, Arm | None]:
     """Return, for each arm that was not dropped, the leader that it is compared with; a leader's is itself.
 
-    The leader is the arm of the highest speedup so far. Arms that leave results and vendors' checks alone have their
-    own leader, as reports recommend the fastest of them first. So it stays if another arm is faster. An arm above the
-    limit on memory leads none that is within it.
+    The leader is the arm of the highest speedup among those that a report could recommend, or None without one. Arms
+    that leave results and vendors' checks alone have their own leader, as reports recommend the fastest of them first.
+    So it stays if another arm is faster.
     """
-    left, within = [arm for arm in run.study.compared if arm.name not in run.dropped], _within_memory(run)
-    supported = [arm for arm in within if run.is_supported(arm)]
+    usable = _usable(run)
+    supported = [arm for arm in usable if run.is_supported(arm)]
     of_all, of_supported = (
         run.study.arm(leader({arm.name: run.block_ratios(arm) for arm in arms})) if arms else None
-        for arms in (within, supported)
+        for arms in (usable, supported)
     )
-    return {arm: first for arm in left if (first := of_supported if arm in supported else of_all) is not None}
+    return {arm: of_supported if arm in supported else of_all for arm in _left(run)}
 
 
-def _within_memory(run: Run) -> list[Arm]:
-    """Return the arms that were not dropped and are within the limit on memory; all that were not, if none is."""
-    left = [arm for arm in run.study.compared if arm.name not in run.dropped]
-    return [arm for arm in left if over_memory(run, arm) is None] or left
+def _usable(run: Run) -> list[Arm]:
+    """Return the arms left that may lead: within the limit on memory, unless none is, and with matching losses.
+
+    An arm with other losses is no answer, however fast it is. It makes no other arm leave, and ends no run.
+    """
+    left = _left(run)
+    within = [arm for arm in left if over_memory(run, arm) is None]
+    return [arm for arm in within or left if not losses.differ(run, arm)]
+
+
+def _left(run: Run) -> list[Arm]:
+    return [arm for arm in run.study.compared if arm.name not in run.dropped]
 
 
 def slower_arms(run: Run, fixed: Design) -> dict[str, str]:
@@ -171,7 +181,7 @@ def slower_arms(run: Run, fixed: Design) -> dict[str, str]:
         beside_reference = at_look(fixed, run.block_ratios(arm), margin)
         if arm == first or beside_reference is None:
             continue
-        if is_slower(at_look(shared, run.block_ratios(arm, reference=first), margin)):
+        if first is not None and is_slower(at_look(shared, run.block_ratios(arm, reference=first), margin)):
             slower[arm.name] = first.name
         elif is_slower(beside_reference):
             slower[arm.name] = study.reference.name

@@ -107,6 +107,12 @@ class LeftOut(Timed, frozen=True, kw_only=True, tag="left-out"):
     profiles: dict[str, dict[str, object]]
 
 
+class Advised(Timed, frozen=True, kw_only=True, tag="advice"):
+    """The event ``advice``: what --json had of the advice before a race, for the command that goes on with it."""
+
+    document: dict[str, object]
+
+
 class Program(Struct, frozen=True, kw_only=True):
     """Another program that used the machine's CPUs."""
 
@@ -247,7 +253,7 @@ class End(Timed, frozen=True, kw_only=True, tag="end"):
 EVENTS: dict[str, type[Timed | Sample]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (
-        Beginning, WarmUp, Lengths, FixedDesign, Dropped, LeftOut, OtherPrograms, Longer, Sample, Failure,
+        Beginning, WarmUp, Lengths, FixedDesign, Dropped, LeftOut, Advised, OtherPrograms, Longer, Sample, Failure,
         ReferenceKernel, ReferenceKernelFailure, Resume, End,
     )
 }  # fmt: skip

@@ -22,6 +22,7 @@ from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.messages.user_command import CommandEnded
 from envkit.worker.performance_variables import LISTS, asked_for, is_needed, joined, settings, shared
+from envkit.worker.request import Instances, Ranks
 
 if TYPE_CHECKING:
     from envkit.worker.request import Work
@@ -58,7 +59,7 @@ class Job:
         caller_settings = self.given
         variables = joined({**self._trackers_off, **environment.variables}, caller_settings)
         return Launch(
-            work=work,
+            work=self._placed(arm, work),
             variables={**variables, **announced, **({PADDING: "x" * padding} if padding else {})},
             inherited={
                 name: caller_settings.get(name, value)
@@ -71,6 +72,13 @@ class Job:
             nodes=1 if arm.ranks is not None else self.study.nodes,
             gpus=self.study.options.on_gpus,
         )
+
+    def _placed(self, arm: Arm, work: Work) -> Work:
+        """Return the work with the measured cores of this machine, if it starts several processes."""
+        cores = self.context.seen[arm.target]["inspection"].get("measured_cores")
+        if not cores or self.study.nodes > 1 or not isinstance(work, Ranks | Instances):
+            return work
+        return replace(work, cores=tuple(cores))
 
     @property
     def passed_on(self) -> PassedOn | None:

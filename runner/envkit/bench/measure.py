@@ -21,7 +21,16 @@ from envkit.bench.arms import Arm, View
 from envkit.bench.events import Dropped, Failure, FixedDesign, Longer, ReferenceKernelFailure, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
-from envkit.bench.messages import ONE_OF_EACH, ArmsDropped, ArmsOverMemory, BlocksFit, InterimBest, InterimSpeedup
+from envkit.bench.messages import (
+    ONE_OF_EACH,
+    ArmsDropped,
+    ArmsOverMemory,
+    BlocksFit,
+    InterimBest,
+    InterimSpeedup,
+    RacerFailed,
+    RacerNotInEffect,
+)
 from envkit.bench.neighbours import Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -226,7 +235,13 @@ class _Run:
             if not study.is_race:
                 raise
             self.failed(block, failure)
+            context = self.job.context
+            problem = private_values.of_message(failure.problem, context.kept, context.inherited)
+            self.say(RacerFailed(arm.name, problem))
             return True
+        if not in_effect and study.is_race:
+            missed = next(check.key for check in self.so_far.samples(arm)[-1].checks if not check.holds)
+            self.say(RacerNotInEffect(arm.name, missed))
         return in_effect or study.is_race
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:

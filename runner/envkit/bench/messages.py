@@ -58,6 +58,24 @@ class ArmsOverMemory(Note):
     names: tuple[str, ...]
 
 
+class RacerFailed(Caution):
+    """A profile leaves the race, as its worker failed."""
+
+    template = "{arm} left the race: the worker {problem}"
+
+    arm: str
+    problem: Message
+
+
+class RacerNotInEffect(Caution):
+    """A profile leaves the race, as the ``setting`` was not in effect."""
+
+    template = "{arm} left the race: {setting} was not in effect"
+
+    arm: str
+    setting: str
+
+
 class BudgetTooShort(Message):
     """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
 

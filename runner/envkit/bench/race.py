@@ -17,6 +17,8 @@ from envkit.bench.run import Run
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.stats.sequential import fewest_blocks
 
+# The folder of a race's record, in that of its confirmation.
+FOLDER = "race"
 # A race takes at most that share of the time, if it can: the confirmation of its winner has the other part.
 RACE_SHARE = 0.5
 # No more profiles than these race.

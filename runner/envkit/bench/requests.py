@@ -82,4 +82,4 @@ def _launched(arm: Arm, training: Train, ranks: int, nodes: int) -> Work:
     if arm.ranks:
         ranks, nodes = arm.ranks, 1
     shares = arm.cpu_shares or 1
-    return training if ranks * nodes == shares == 1 else Ranks(ranks, training, shares, nodes)
+    return training if ranks * nodes == shares == 1 else Ranks(ranks, training, cpu_shares=shares, nodes=nodes)

@@ -22,6 +22,7 @@ from envkit.worker import left
 from envkit.worker.evidence import cpu_use
 from envkit.worker.evidence.cpu_use import CpuUseDocument
 from envkit.worker.measure import machine_load
+from envkit.worker.readings import matching, text_of
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.25
@@ -145,7 +146,7 @@ def look(pid: int) -> Look:
     tree, waited_s = process_tree.look(pid), dict[int, float]()
     for process in tree.processes:
         waited_ns = 0
-        for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
+        for task in matching(Path(f"/proc/{process}/task"), "[0-9]*"):
             try:
                 waited_ns += int((task / "schedstat").read_text().split()[1])
             except (OSError, IndexError):
@@ -174,11 +175,11 @@ def increase(looks: Sequence[Look]) -> ResourceUse:
 def _require(pid: int, look: Look) -> None:
     """Raise InputError if a process can't be watched, or neither it nor what it started has PyTorch."""
     try:
-        processes = {pid, *look.tree.processes}
-        mapped = "".join(Path(f"/proc/{process}/maps").read_text(errors="replace") for process in processes)
+        mapped = Path(f"/proc/{pid}/maps").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         raise InputError(NoSuchProcess(pid)) from None
     except PermissionError:
         raise InputError(ProcessOfOther(pid)) from None
-    if TORCH not in mapped:
+    started = look.tree.processes.keys() - {pid}  # of which any may have ended since
+    if TORCH not in mapped + "".join(text_of(Path(f"/proc/{process}/maps")) for process in started):
         raise InputError(ProcessWithoutTorch(pid))

@@ -16,7 +16,7 @@ from envkit import __version__
 from envkit.cli.overview_messages import COMMANDS, EXIT_STATUSES
 from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras, output
-from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
+from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError, InterruptedWith
 from envkit.common.suggestion import nearest
 from envkit.messages import Message, message_of
 from envkit.rendering import text
@@ -61,8 +61,9 @@ def _ended(argv: Sequence[str]) -> int:
         return status
     except InputError as error:
         return _failed(argv, error.message, BAD_INPUT, error.document)
-    except KeyboardInterrupt:
-        return _failed(argv, load_messages().Interrupted(), INTERRUPTED)
+    except KeyboardInterrupt as interrupted:
+        document = interrupted.document if isinstance(interrupted, InterruptedWith) else None
+        return _failed(argv, load_messages().Interrupted(), INTERRUPTED, document)
     except BrokenPipeError:
         _drop(sys.stdout)  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED

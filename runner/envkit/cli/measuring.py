@@ -20,6 +20,7 @@ from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
 from envkit.bench.prepare import Prepared, begin, prepare
+from envkit.bench.private_values import hidden
 from envkit.bench.problems import restored
 from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
@@ -101,11 +102,12 @@ def run_locked(
     left_out: Mapping[str, Message] | None = None,
     made: Mapping[Path, Profile] | None = None,
     require: Require | None = None,
+    advice: Mapping[str, object] | None = None,
 ) -> int:
     """``run``, for a command that holds the machine already and has removed what was left behind.
 
     ``left_out`` are the profiles that the command chose not to measure, and why; ``made`` are those that it made for
-    the run, by the files in which they are kept.
+    the run, by the files in which they are kept. ``advice`` is what --json has of the advice before a race.
     """
     if invocation.resume is not None:
         with _needing_room(invocation):
@@ -120,6 +122,9 @@ def run_locked(
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
+        if advice is not None:
+            context = prepared.job.context
+            events.append(opened.append("advice", **hidden({"document": advice}, context.kept, context.inherited)))
         if not invocation.quiet:
             say_of_shared(study.user_command)
         job = prepared.job
@@ -232,7 +237,8 @@ def _needing_room(invocation: Invocation) -> Iterator[None]:
         yield
     except record.RecordFull as error:
         problem = message_of(error)
-        again = None if invocation.resumed_by is None else _go_on_with(invocation, error.folder)
+        goes_on = invocation.resumed_by is not None and record.is_begun(error.folder)
+        again = _go_on_with(invocation, error.folder) if goes_on else None
         raise InputError(NoRoomToStart(problem) if again is None else NoRoom(problem, again)) from None
 
 

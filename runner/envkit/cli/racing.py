@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench import early_checks, race, record, room, seal
+from envkit.bench.events import Advised
 from envkit.bench.messages import BudgetTooShort
 from envkit.bench.race import Plan
 from envkit.bench.room import TooShort
@@ -22,7 +24,7 @@ from envkit.cli import measuring
 from envkit.cli import racing_messages as messages
 from envkit.cli.arguments import is_quiet
 from envkit.cli.measuring import Invocation
-from envkit.common.errors import MEASURED, InputError
+from envkit.common.errors import MEASURED, InputError, InterruptedWith
 from envkit.common.folders import short
 from envkit.messages import Message
 from envkit.rendering import text
@@ -34,8 +36,6 @@ from envkit.stats.sequential import fewest_blocks
 
 # What watching, the race and the confirmation take together (seconds), unless a sample takes long.
 BUDGET_S = 180.0
-# The folder of the race's record, in that of the confirmation.
-RACE = "race"
 # The name of a script that can be a baseline's.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -84,13 +84,30 @@ def run(study: Study, candidates: Sequence[str], plan: Plan, watched_s: float, r
     if len(racers) == 1:
         racing.say(messages.ConfirmingOne(racers[0], takes))
         alone = replace(racing, document={**racing.document, "race": []})
-        return _confirm(race.confirmation(race.race_of(study, racers, plan), racers[0], plan.total_s), alone)
+        with beside(alone.document):
+            return _confirm(race.confirmation(race.race_of(study, racers, plan), racers[0], plan.total_s), alone)
     racing.say(messages.Race(len(racers), plan.halvings, takes))
     invocation = Invocation(
-        racing.folder / RACE, racing.json, racing.quiet, "advise",
+        racing.folder / race.FOLDER, racing.json, racing.quiet, "advise",
         cut_short=lambda result, folder: {**racing.document, **_race_document(result)},
     )  # fmt: skip
-    return measuring.run_locked(race.race_of(study, racers, plan), invocation, lambda folder: _after(folder, racing))
+    with beside(racing.document):
+        return measuring.run_locked(
+            race.race_of(study, racers, plan), invocation, lambda folder: _after(folder, racing), advice=racing.document
+        )
+
+
+@contextlib.contextmanager
+def beside(document: Mapping[str, object]) -> Iterator[None]:
+    """Have --json print ``document`` too, where the command is refused or interrupted."""
+    try:
+        yield
+    except InputError as error:
+        error.document = {**document, **(error.document or {})}
+        raise
+    except KeyboardInterrupt as interrupted:
+        later = interrupted.document if isinstance(interrupted, InterruptedWith) else {}
+        raise InterruptedWith({**document, **later}) from None
 
 
 def resume(folder: Path, arguments: argparse.Namespace) -> int:
@@ -105,13 +122,16 @@ def resume(folder: Path, arguments: argparse.Namespace) -> int:
         raise InputError(messages.NoRaceThere(str(folder), measuring.go_on_with("bench", folder)))
     if not seal.is_good(first):
         raise InputError(messages.RaceOfAnother(str(folder)))
-    into = arguments.output or (folder.parent if folder.name == RACE else measuring.new_folder("advise"))
+    into = arguments.output or (folder.parent if folder.name == race.FOLDER else measuring.new_folder("advise"))
     early_checks.require_folder(into)
-    racing = Racing(into, arguments.json, is_quiet(arguments), {})
+    advised = read(folder).first(Advised)
+    racing = Racing(into, arguments.json, is_quiet(arguments), advised.document if advised else {})
     invocation = Invocation(
-        None, racing.json, racing.quiet, "advise", cut_short=lambda result, folder: _race_document(result)
-    )
-    return measuring.resume(folder, invocation, lambda ended: _after(ended, racing))
+        None, racing.json, racing.quiet, "advise",
+        cut_short=lambda result, folder: {**racing.document, **_race_document(result)},
+    )  # fmt: skip
+    with beside(racing.document):
+        return measuring.resume(folder, invocation, lambda ended: _after(ended, racing))
 
 
 def _race_document(result: Result) -> dict[str, object]:
@@ -129,8 +149,10 @@ def _after(folder: Path, racing: Racing) -> int:
         terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.show_parts([race_table(result.race)], out)
-    study = race.confirmation(run.study, result.race[0].arm, race.left_to_confirm_s(run))
-    return _confirm(study, replace(racing, document={**racing.document, **_race_document(result)}))
+    document = {**racing.document, **_race_document(result), "record": str(folder)}
+    with beside(document):
+        study = race.confirmation(run.study, result.race[0].arm, race.left_to_confirm_s(run))
+        return _confirm(study, replace(racing, document=document))
 
 
 def _confirm(study: Study, racing: Racing) -> int:

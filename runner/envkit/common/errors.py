@@ -25,3 +25,11 @@ class InputError(MessageError):
     def __init__(self, message: Message, document: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
         self.document = document
+
+
+class InterruptedWith(KeyboardInterrupt):
+    """An interrupt (Ctrl-C) after something was found; ``document`` is as in ``InputError``."""
+
+    def __init__(self, document: Mapping[str, object]) -> None:
+        super().__init__()
+        self.document = document

@@ -66,6 +66,7 @@ def inspect(
     if version is None and torch:
         raise InputError(_no_torch(engine, image))
     require_in_force(engine.given, engine.name, inspection)
+    inspection.pop("measured_cores", None)  # those of this machine's user count, and not what an image says
     inspection = measured_cores.applied(inspection)
     # of a container the paths are its own, and so are the names of its folders
     return linked(inspection) if engine.name == "local" else inspection

@@ -105,7 +105,9 @@ def applied(inspection: Inspection) -> Inspection:
     if measured is None or not _is_here(inspection):
         return inspection
     facts = _with_cores(inspection["facts"], measured, cpus)
-    applied_to: Inspection = {**inspection, "facts": facts, "cores_measured": measured.day}
+    applied_to: Inspection = {
+        **inspection, "facts": facts, "cores_measured": measured.day, "measured_cores": [*measured.cores],
+    }  # fmt: skip
     if (kernel_cores := inspection["facts"]["physical_cores"]) != facts["physical_cores"]:
         applied_to["kernel_cores"] = kernel_cores
     return applied_to

@@ -14,6 +14,7 @@ LIMITS = "a mapping of versions, quoted, to whole numbers"
 KINDS = {"list": "a list", "dict": "a mapping", "bool": "true or false", "str": "a text"}
 
 # How to get a library, by the source of its package.
+DEBIAN_13 = "debian 13"
 FROM = {"pypi": "pip install {}", "debian": "apt-get install {}", "conda": "conda install -c conda-forge {}"}
 # What it needs beside its package.
 NEEDS = "; it needs {file} (Debian: {package})"
@@ -44,6 +45,6 @@ def way_to_get(name: str) -> str:
     if library.comes_with:
         return PARTS[library.comes_with]
     ways = [FROM[source].format(package) for source, package in library.packages.items() if source in FROM]
-    others = [f"{source.title()}: {package}" for source, package in library.packages.items() if source not in FROM]
-    way = ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
+    newer = library.packages.get(DEBIAN_13)
+    way = ", or ".join(ways) + (f" (Debian 13: {newer})" if newer else "")
     return way + "".join(NEEDS.format(file=file, package=package) for file, package in library.loads.items())

@@ -63,6 +63,7 @@ class Inspection(TypedDict, total=False):
     facts: Facts
     cpus: str  # which can be used, in the kernel's list format
     cores_measured: str  # the day (ISO 8601) if ``physical_cores`` was measured and is not the kernel's count
+    measured_cores: list[str]  # the CPUs of each, if cores were measured
     kernel_cores: int  # the kernel's count, if cores were measured and it is another one
     whole: Facts  # in the inspection of a rank: the facts of the machine, of which ``facts`` are a share
     accelerator: Gpus

@@ -48,13 +48,15 @@ def of_rank(inspection: Inspection, ranks: int) -> Inspection:
     if ranks <= 1:
         return inspection
     facts = inspection["facts"]
-    threads_of_a_core = max(1, -(-facts["usable_cpus"] // facts["physical_cores"]))
-    cores = max(1, facts["physical_cores"] // ranks)
+    usable, physical = facts["usable_cpus"], facts["physical_cores"]
+    # a CPU set may leave out threads of some cores, and any rank may have these; a quota leaves out none
+    threads_of_a_core = max(1, usable // physical if facts.get("cpu_quota") is None else -(-usable // physical))
+    cores = max(1, physical // ranks)
     share: Facts = {
         **facts,
         "physical_cores": cores,
         # no part of a core: all hardware threads of each
-        "usable_cpus": min(max(1, facts["usable_cpus"] // ranks), cores * threads_of_a_core),
+        "usable_cpus": min(max(1, usable // ranks), cores * threads_of_a_core),
         "numa_nodes": max(1, facts["numa_nodes"] // ranks),
         MACHINE_NODES: facts["numa_nodes"],
     }

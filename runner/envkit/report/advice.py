@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
+from envkit.bench import race, record
 from envkit.bench.arms import Arm, Role, View
+from envkit.bench.decide import FAILED
 from envkit.bench.events import Failure
+from envkit.bench.memory_limit import OverMemory
 from envkit.bench.study import StoppingRule
 from envkit.messages import Message
 from envkit.profiles import catalogue
@@ -40,6 +44,8 @@ USED = (
 MENDS = messages.MendWorker | messages.FindMemory | messages.FreeMemory
 # What evidence calls the number of threads that OpenMP starts.
 THREADS = "openmp.max_threads"
+# A limit on memory that allows an arm is a multiple of this share: two processes of one profile differ by a little.
+LIMIT_STEP = 0.05
 
 
 def rows(result: Result, folder: str = "DIR") -> list[Row]:
@@ -78,11 +84,22 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
 
 
 def _of_race(result: Result, folder: str) -> list[Row]:
-    """Return the command that goes on with a race, and then confirms its winner."""
+    """Return the command that goes on with a race, and then confirms its winner; or shows that this was done.
+
+    If no profile is left, nothing goes on: it says what to mend.
+    """
+    place = Path(folder)
+    if place.name == race.FOLDER and record.is_begun(place.parent):
+        shown = messages.RunFor(messages.CONFIRMED, shlex.join(("envkit", "report", str(place.parent))))
+        return [Row("Next", shown, whole=True)]
     command = f"envkit advise --resume {shlex.quote(folder)}"
     is_over = result.ended not in CUT_SHORT
+    if result.ended == FAILED:
+        diagnose = commands.of_arm(result, result.study.arm(result.race[0].arm)).diagnose
+        again = messages.BeginAgain(_advise(result.study.user_command))
+        return [Row("Fix", again if result.failures else messages.FindOutWhy(diagnose), whole=True)]
     going_on = messages.RunFor(messages.CONFIRM, command) if is_over else messages.Resume(command)
-    return [Row("Next", going_on, whole=True)] if any(racer.speed for racer in result.race) or not is_over else []
+    return [Row("Next", going_on, whole=True)]
 
 
 def _label(message: Message) -> str:
@@ -162,6 +179,7 @@ def _per_profile(result: Result) -> list[Message]:
             else:
                 advised.append(next_step)
             has_best = has_best or not is_unusable
+    advised = _within_limit(result, advised)
     # of an arm to use, the table and the line on losses say which others not to use
     advised = [one for one in advised if not (has_best and isinstance(one, messages.ExplainLosses))]
     unknown = (
@@ -299,6 +317,8 @@ def _on_several_workloads(result: Result) -> list[Message]:
     elif fast:
         arm = of_profile[fast[0]]
         advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.of_arm(result, arm).bench))
+    elif (stay := _too_much_memory(result)) is not None:
+        advised.append(stay)
     unknown = [
         (comparison.arm, comparison.speedup, comparison.scale)
         for comparison in result.comparisons
@@ -330,10 +350,36 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
 
 def _above_limit(comparison: Comparison, limit: float | None) -> Message | None:
     """Return to stay with the reference, where an arm with a speedup is above the limit on memory."""
-    over = comparison.over_memory
-    if over is None or limit is None or comparison.speedup is None:
+    if comparison.over_memory is None or limit is None or comparison.speedup is None:
         return None
-    return messages.StayWithin(over.reference, over.arm, over.share, limit)
+    return _stay_within(comparison.over_memory, limit)
+
+
+def _too_much_memory(result: Result) -> Message | None:
+    """Return to stay with the reference, where no arm within the limit on memory is worth it, and another may be.
+
+    The message names the fastest arm above the limit, or the smallest if none has a speedup.
+    """
+    limit = result.study.stopping.max_memory
+    if limit is None or any(map(is_worth_it, result.comparisons)):
+        return None
+    unknown = [excess for one in result.comparisons if judgement.left_for_memory(one) and (excess := one.over_memory)]
+    faster = (excess for one in judgement.faster_over_memory(result) if (excess := one.over_memory))
+    best = next(faster, min(unknown, key=lambda excess: excess.share, default=None))
+    return None if best is None else _stay_within(best, limit)
+
+
+def _within_limit(result: Result, advised: list[Message]) -> list[Message]:
+    """Return the advice with that on memory first, which says to keep the reference."""
+    stay, kept = _too_much_memory(result), messages.KeepReference | messages.ChooseFreely
+    if stay is None or stay in advised:
+        return advised
+    return [stay, *(message for message in advised if not isinstance(message, kept))]
+
+
+def _stay_within(over: OverMemory, limit: float) -> messages.StayWithin:
+    enough = LIMIT_STEP * (math.floor(over.share / LIMIT_STEP + 1e-9) + 1)
+    return messages.StayWithin(over.reference, over.arm, over.share, limit, enough)
 
 
 def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:

@@ -66,6 +66,7 @@ class Advice:
         return [reason for reason in reasons.REASONS if reason.holds(self.symptoms)]
 
     def to_json(self) -> dict[str, object]:
+        """Return what --json prints, with null for what a race and the comparison of its winner add."""
         return {
             "fix_first": self.first_finding.code if self.first_finding else None,
             "try_first": self.best.profile if self.best else None,
@@ -81,6 +82,9 @@ class Advice:
             "passed_on": list(self.passed_on),
             "not_passed_on": list(self.removed),
             "missing": asdict(self.missing) if self.missing else None,
+            "race": None,
+            "confirmation": None,
+            "record": None,
         }
 
     def _expected_json(self, expectation: Expected) -> dict[str, object]:
@@ -196,7 +200,8 @@ def _not_installed(missing: Missing) -> list[Row]:
     """Return which libraries are not installed, and the commands that install them."""
     lines = [Row("left out", messages.LibrariesMissing(missing.profiles, missing.libraries))]
     if missing.as_root and missing.as_root != missing.without_root:
-        lines.append(Row("as root", messages.InstallLibraries(missing.as_root), whole=True))
+        command = messages.InstallLibraries(missing.as_root, missing.not_as_root or None)
+        lines.append(Row("as root", command, whole=True))
     if missing.without_root:
         command = messages.InstallLibraries(missing.without_root, missing.only_root or None)
         lines.append(Row("no root", command, whole=True))

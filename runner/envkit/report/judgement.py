@@ -54,6 +54,24 @@ def losses_differ(comparison: Comparison) -> bool:
     return comparison.losses is not None and not comparison.losses.agree
 
 
+def faster_over_memory(result: Result) -> list[Comparison]:
+    """Return the comparisons that are faster with matching losses, and above the limit on memory: the fastest first."""
+    return sorted(
+        (
+            comparison
+            for comparison in result.comparisons
+            if comparison.verdict == Verdict.FASTER and comparison.over_memory and not losses_differ(comparison)
+        ),
+        key=ranking.place,
+        reverse=True,
+    )
+
+
+def left_for_memory(comparison: Comparison) -> bool:
+    """Return whether an arm left the run for its memory before it had an interval."""
+    return comparison.speedup is None and comparison.dropped is not None and comparison.dropped.slower_than is None
+
+
 def noise_floor(result: Result, blocks: int) -> float | None:
     """Return the share by which the baseline differs from itself in so many ``blocks``; None if not calibrated.
 

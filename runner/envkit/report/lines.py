@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from envkit.analysis import ranking
 from envkit.analysis.gpu_readings import trained_on
 from envkit.analysis.image_differences import OTHER_WEIGHTS
-from envkit.analysis.losses import Losses
 from envkit.analysis.result import Comparison, Departure, Measured, Result
 from envkit.bench.arms import View
+from envkit.bench.losses import Losses
 from envkit.bench.memory_limit import GPU
 from envkit.checks import effect
 from envkit.messages import Message, from_json

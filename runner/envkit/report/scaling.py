@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from envkit.analysis.losses import loss_tolerance
 from envkit.analysis.scaling import Scaled, ScaledInstances
+from envkit.bench.losses import loss_tolerance
 from envkit.bench.study import WEAK, Study
 from envkit.messages import Message
 from envkit.rendering import text

@@ -27,7 +27,7 @@ GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
     messages.FasterLossesDiffer, messages.SomeFasterLossesDiffer, messages.Slower, messages.NotInEffect,
     messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
-    messages.NothingMeasured, messages.NoResults, messages.RaceUnfinished,
+    messages.NothingMeasured, messages.NoResults, messages.RaceUnfinished, messages.RaceFailed,
 )  # fmt: skip
 FOUND: dict[Verdict, type[messages.Found]] = {
     Verdict.FASTER: messages.Faster,
@@ -164,9 +164,11 @@ def _of_many(result: Result) -> Message:
         if comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
-    chosen = worth or faster or others
+    chosen = worth or faster or judgement.faster_over_memory(result) or others
     if not chosen:
-        return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)))
+        is_unknown = any(map(judgement.left_for_memory, ranked))
+        none_faster = messages.NoneFasterWithinLimit if is_unknown else messages.NoneFaster
+        return none_faster(of_all, things, reference, counts, beside(_shared_load(ranked)))
     supported = next((one for one in chosen if result.environments[one.arm].is_supported), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
@@ -174,7 +176,10 @@ def _of_many(result: Result) -> Message:
     named = (number, of_all, things, study.names(best.arm)[0], reference, *speedup)
     load = beside(best.load or best.beside)
     if not faster:
-        return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
+        over = best.over_memory
+        other_losses = messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
+        too_large = messages.SomeFasterOverMemory(*named, load=load, counts=counts, share=over.share if over else 0.0)
+        return too_large if over else other_losses
     differ = len(others) or None
     if load is not None:
         return messages.SomeFasterUnderLoad(*named, load=load, counts=counts, losses_differ=differ)
@@ -207,13 +212,13 @@ def counted(comparisons: Sequence[Comparison], environments: Mapping[str, Enviro
 
 
 def _kind(comparison: Comparison, environment: Environment) -> str:
-    if comparison.speedup is None:
+    if comparison.speedup is None and not judgement.left_for_memory(comparison):
         return COUNTED["not-in-effect" if comparison.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
     if judgement.losses_wrongly_differ(comparison, environment) or (
         comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ):
         return COUNTED["losses-differ"]
-    if comparison.over_memory is not None:
+    if comparison.over_memory is not None or comparison.speedup is None:
         return COUNTED["over-memory"]
     if comparison.verdict == Verdict.EQUIVALENT:
         return f"within {comparison.speedup.margin * 100:g}%"
@@ -269,13 +274,20 @@ def _without_result(result: Result, subject: str) -> Message | None:
 def _of_race(result: Result) -> Message:
     """Return which arm of a race was the fastest."""
     leader, blocks = result.race[0], result.complete_blocks
-    if leader.not_in_effect:
-        return messages.NotInEffect(leader.arm)
+    if result.ended == FAILED:
+        failed, no_effect = (
+            sum(racer.failed for racer in result.race), sum(racer.not_in_effect for racer in result.race),
+        )  # fmt: skip
+        counts = (messages.Counted(failed, COUNTED["failed"]), messages.Counted(no_effect, COUNTED["not-in-effect"]))
+        return messages.RaceFailed(len(result.race), tuple(counted for counted in counts if counted.number))
     if leader.speed is None:
         return _without_result(result, leader.arm) or messages.Unfinished(leader.arm, blocks)
     if result.ended in CUT_SHORT:
         return messages.RaceUnfinished(leader.arm, blocks)
-    return messages.RaceWon(leader.arm, len(result.race))
+    won = messages.RaceWon
+    if any(racer.over_memory for racer in result.race):
+        won = messages.RaceWonOverLimit if leader.over_memory else messages.RaceWonWithinLimit
+    return won(leader.arm, len(result.race))
 
 
 def _of_loader(result: Result) -> Message:

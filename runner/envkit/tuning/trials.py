@@ -10,10 +10,10 @@ from typing import cast
 
 from msgspec import structs
 
-from envkit.analysis.losses import loss_difference, loss_tolerance
 from envkit.bench import private_values, requests, writes
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
+from envkit.bench.losses import loss_difference, loss_tolerance
 from envkit.bench.memory_limit import GPU, PROCESS, is_over
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.study import REFERENCE_PROFILE

@@ -28,7 +28,7 @@ from envkit.worker.messages.cpus import (
     SetByParent,
     SetOnLine,
 )
-from envkit.worker.readings import text_of
+from envkit.worker.readings import matching, text_of
 
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 PYTHONS = ("python", "pypy")
@@ -63,7 +63,8 @@ def process(pid: int) -> Process | None:
         return None
     argv = text_of(folder / "cmdline").rstrip("\0").split("\0")
     block = text_of(folder / "environ")
-    masks = [re.search(r"^Cpus_allowed_list:\s*(\S+)", text_of(path), re.M) for path in folder.glob("task/*/status")]
+    statuses = map(text_of, matching(folder, "task/*/status"))
+    masks = [re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.M) for status in statuses]
     cpus = frozenset().union(*(expand_cpu_list(mask[1]) for mask in masks if mask))
     name = (fields["Name"].strip(),)  # of a kernel's thread, or of a process without a command line
     return Process(pid, int(fields["PPid"]), tuple(argv) if argv[0] else name, started_with(block) or None, cpus)

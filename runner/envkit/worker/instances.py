@@ -60,7 +60,7 @@ def _started(work: Instances, folder: Path) -> list[subprocess.Popen[bytes]]:
     request = WorkerRequest(Instance(work.number, work.training, str(folder)), parent=os.getpid())
     command = [*ranks.WORKER, ranks.written(request, folder)]
     processes = []
-    for instance, cpus in enumerate(ranks.places(work.number, os.sched_getaffinity(0))):
+    for instance, cpus in enumerate(ranks.places(work.number, os.sched_getaffinity(0), work.cores)):
         (folder / str(instance)).mkdir()
         with (folder / str(instance) / ranks.LOG).open("wb") as log:
             # before it becomes another program: an allocator that is preloaded counts CPUs before Python runs

@@ -35,7 +35,8 @@ class Library:
     text: bytes = b""  # what its file contains besides, and that of a library of the same symbol does not
     version: bytes = b""  # a pattern for its version in its file
     shows: tuple[str, str] = ("", "")  # the key of the evidence and the value there while it is in effect
-    packages: Mapping[str, str] = field(default_factory=dict)  # by source (debian, conda, pypi) what brings it
+    # By source (debian, conda, pypi, fedora, epel, opensuse, arch) the package that brings it, "" for none.
+    packages: Mapping[str, str] = field(default_factory=dict)
     loads: Mapping[str, str] = field(default_factory=dict)  # files that it needs besides, with Debian's packages
     comes_with: str = ""  # kit, torch, torch-x86_64, torch-cuda, glibc or system: what it is a part of
     in_images: bool = False  # images/ installs it from its packages
@@ -108,7 +109,7 @@ LIBRARIES: dict[str, Library] = {
         files=("libomp.so", "libomp.so.5"),
         symbol="kmp_get_blocktime",
         shows=("openmp.runtime", "llvm"),
-        packages={"debian": "libomp5"},
+        packages={"debian": "libomp5", "arch": "openmp"},
         in_images=True,
         profile="llvm-omp",
         reads=(*_OMP, "KMP_*", "LIBOMP_*"),
@@ -137,7 +138,10 @@ LIBRARIES: dict[str, Library] = {
         symbol="mallctl",
         version=rb"(\d+\.\d+\.\d+)-0-g[0-9a-f]{40}",
         shows=("malloc.allocator", "jemalloc"),
-        packages={"debian": "libjemalloc2", "conda": "jemalloc"},
+        packages={
+            "debian": "libjemalloc2", "conda": "jemalloc", "fedora": "jemalloc", "epel": "jemalloc",
+            "opensuse": "libjemalloc2", "arch": "jemalloc",
+        },
         in_images=True,
         profile="jemalloc",
         reads=("MALLOC_CONF", "JEMALLOC_*", "_RJEM_*"),
@@ -152,7 +156,10 @@ LIBRARIES: dict[str, Library] = {
         files=("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"),
         symbol="MallocExtension_GetNumericProperty",
         shows=("malloc.allocator", "tcmalloc"),
-        packages={"debian": "libtcmalloc-minimal4", "conda": "gperftools"},
+        packages={
+            "debian": "libtcmalloc-minimal4", "conda": "gperftools", "fedora": "gperftools-libs",
+            "epel": "gperftools-libs", "opensuse": "libtcmalloc4", "arch": "gperftools",
+        },
         in_images=True,
         profile="tcmalloc",
         reads=("TCMALLOC_*",),
@@ -178,7 +185,7 @@ LIBRARIES: dict[str, Library] = {
         files=("libmimalloc.so.2",),
         symbol="mi_version",
         shows=("malloc.allocator", "mimalloc-2"),
-        packages={"debian": "libmimalloc2.0"},
+        packages={"debian": "libmimalloc2.0", "debian 13": ""},
         in_images=True,
         profile="mimalloc-2",
         reads=_MIMALLOC_READS,

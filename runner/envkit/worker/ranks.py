@@ -55,14 +55,15 @@ LOG, ERROR = "stderr.log", "error.json"
 WORKER = (sys.executable, str(Path(__file__).resolve().with_name("__main__.py")))
 
 
-def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[list[int]]:
+def places(ranks: int, cpus: Collection[int], measured: Sequence[str] = (), root: Path = Path("/")) -> list[list[int]]:
     """Which of ``cpus`` each of ``ranks`` gets: as many each, whole cores, and of one NUMA node where they fit there.
 
     Then nodes have equally many ranks, or nearly so. As many cores as there are for each come before that: where so
     large parts don't fit into nodes, some rank has cores of two. What is left over stays idle. More ranks
-    than cores share these, which is good for nothing but a test: the runner refuses it.
+    than cores share these, which is good for nothing but a test: the runner refuses it. ``measured`` cores count more
+    than the kernel's, which a virtual machine may not know.
     """
-    nodes = [*_cores_of_nodes(cpus, root).values()]
+    nodes = [*_cores_of_nodes(cpus, measured, root).values()]
     every = [core for cores in nodes for core in cores]
     if len(every) < ranks:
         return [every[rank % len(every)] for rank in range(ranks)]
@@ -76,15 +77,16 @@ def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[li
     return [sorted(cpu for core in part for cpu in core) for part in chosen]
 
 
-def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[int]]]:
+def _cores_of_nodes(cpus: Collection[int], measured: Sequence[str], root: Path) -> dict[int, list[list[int]]]:
     """By NUMA node, the CPUs of each core."""
+    measured_core = {cpu: ("measured", core) for core in measured for cpu in expand_cpu_list(core)}
     node_of = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         for cpu in expand_cpu_list(text_of(folder / "cpulist")):
             node_of[cpu] = int(folder.name[len("node") :])
     cores: dict[tuple[int, str, str], list[int]] = {}
     for cpu in sorted(cpus):
-        cores.setdefault((node_of.get(cpu, 0), *core_of(cpu, root)), []).append(cpu)
+        cores.setdefault((node_of.get(cpu, 0), *(measured_core.get(cpu) or core_of(cpu, root))), []).append(cpu)
     nodes: dict[int, list[list[int]]] = {}
     for (node, _, _), core_cpus in sorted(cores.items(), key=lambda item: (item[0][0], item[1])):
         nodes.setdefault(node, []).append(core_cpus)
@@ -101,7 +103,7 @@ def launch(work: Ranks) -> int:
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
     sensitive = own_settings()
     if nproc * nodes == 1:
-        os.sched_setaffinity(0, places(max(1, work.cpu_shares), cpus)[0])
+        os.sched_setaffinity(0, places(max(1, work.cpu_shares), cpus, work.cores)[0])
         _from_pipe(WorkerRequest(work.training).line())
         os.execve(sys.executable, [*WORKER, STDIN], variables(os.environ, sensitive))
     rendezvous, node = os.environ.pop(RENDEZVOUS, None), os.environ.pop(NODE_RANK, "0")
@@ -109,7 +111,7 @@ def launch(work: Ranks) -> int:
         return problem(NoRendezvous(RENDEZVOUS))
     for name in [name for name in os.environ if name.startswith(ITS_OWN)]:
         del os.environ[name]
-    launched = {"launcher": os.getpid(), "places": places(nproc, cpus), "sensitive": sensitive}
+    launched = {"launcher": os.getpid(), "places": places(nproc, cpus, work.cores), "sensitive": sensitive}
     os.environ[LAUNCHED] = json.dumps(launched)
     if rendezvous is not None and nodes > 1:
         # static: nodes are numbered as the launcher says, not by addresses and process numbers, which may be equal

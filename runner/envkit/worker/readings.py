@@ -25,6 +25,14 @@ def text_of(path: Path) -> str:
         return ""
 
 
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """Return what is in ``folder`` by a glob pattern; nothing of a process that ends while its folder is read."""
+    try:
+        return list(folder.glob(pattern))
+    except OSError:
+        return []
+
+
 def read(readings: dict[str, object], name: str, ask: Callable[[], object]) -> None:
     """Put the result of ``ask`` into ``readings`` by ``name``; if it fails, a message (JSON) under ``not_verified``."""
     try:

@@ -151,15 +151,25 @@ class RunCommand:
 
 
 @dataclass(frozen=True)
-class Ranks:
+class Processes:
+    """Train in so many processes, each on CPUs of its own.
+
+    ``cores`` are measured ones, in the kernel's list format; without them the kernel's count.
+    """
+
+    number: int
+    training: Train
+    cores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ranks(Processes):
     """Train on ``number`` ranks of each of ``nodes``, each on CPUs of its own. One is on the first of ``cpu_shares``.
 
     The launcher's environment says where several nodes meet, and which of them this is.
     """
 
     kind: ClassVar[str] = "ranks"
-    number: int
-    training: Train
     cpu_shares: int = 1
     nodes: int = 1
 
@@ -173,12 +183,10 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Instances:
+class Instances(Processes):
     """Train ``number`` times at once, in processes that know nothing of each other, each on CPUs of its own."""
 
     kind: ClassVar[str] = "instances"
-    number: int
-    training: Train
 
 
 @dataclass(frozen=True)

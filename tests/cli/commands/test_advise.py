@@ -14,8 +14,10 @@ from envkit.worker.messages.user_command import CommandEnded, LastLine, NoSteps,
 from envkit.worker.request import RunCommand, UserCommand
 
 from tests.advice.trainings import observed
+from tests.cli.commands.advice_document import FORM, parsed
 from tests.cli.commands.conftest import words
 from tests.simulated_worker import inspection
+from tests.simulation import PROJECT
 from tests.worker_runs import document_of
 
 FITS = {
@@ -102,6 +104,15 @@ def test_where_nothing_helps_it_says_so(advise, watched, fits):
     said = words(advise().stdout)
     assert said.startswith("No profile is expected to make this training faster ")
     assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL uses code" in said
+    assert parsed(advise("--json").stdout)["try_first"] is None
+
+
+def test_a_machine_where_no_profile_applies(advise, fits):
+    fits(fits={"intel-omp": FITS["intel-omp"]})
+    result = advise()
+    assert result.returncode == 0
+    assert words(result.stdout).startswith("No profile that was measured on other trainings applies to this machine ")
+    assert parsed(advise("--json").stdout)["expected"] == []
 
 
 def test_on_another_machine_ranges_are_said_to_come_from_elsewhere(advise, fits):
@@ -125,7 +136,7 @@ def test_a_disturbed_watching_tells_the_order_and_no_gains(advise, watched):
     assert "glibc-retain page-faults mkl-native generic-matrix-code jemalloc" in said
     assert "1.42" not in said
     assert "ranges" not in said
-    found = json.loads(advise("--json").stdout)
+    found = parsed(advise("--json").stdout)
     assert found["try_first"] == "glibc-retain"
     assert found["expected"][0] == {"profile": "glibc-retain", "gain": None, "low": None, "high": None}
     assert [cause.startswith("others used ") for cause in found["disturbed"]] == [True]
@@ -183,7 +194,7 @@ def test_one_with_too_few_threads_needs_these_first_and_no_profile(advise, watch
     assert "left out glibc-retain, mkl-native, jemalloc: measured on trainings with all their threads" in said
     assert "no profile changes" not in said
     assert "1.42" not in said
-    found = json.loads(advise("--json").stdout)
+    found = parsed(advise("--json").stdout)
     assert (found["fix_first"], found["try_first"], found["expected"]) == ("too-few-threads", None, [])
 
 
@@ -194,7 +205,7 @@ def test_one_on_a_single_cpu_is_told_so_first(advise, watched):
     assert "leave out taskset, or give it more CPUs, such as: taskset -c 0-3" in said
     assert "no profile changes" not in said
     assert "next" not in said, "nothing races on one CPU"
-    assert json.loads(advise("--json").stdout)["fix_first"] == "few-cpus"
+    assert parsed(advise("--json").stdout)["fix_first"] == "few-cpus"
 
 
 def test_the_threads_that_the_callers_environment_asks_for(advise):
@@ -224,8 +235,14 @@ def test_of_gpus_nothing_is_known(advise, simulation, watched):
     assert f"left out glibc-retain, mkl-native, jemalloc: {why}" in said
 
 
+def test_the_reference_names_each_key_of_the_document():
+    lines = (PROJECT / "docs/reference.md").read_text().splitlines()
+    (row,) = (line for line in lines if line.startswith("| `advise`"))
+    assert [key for key in FORM if f"`{key}`" not in row] == []
+
+
 def test_json(advise):
-    found = json.loads(advise("--json").stdout)
+    found = parsed(advise("--json").stdout)
     assert found["try_first"] == "glibc-retain"
     assert found["symptoms"]["system_share"] == pytest.approx(0.3)
     assert [one["code"] for one in found["reasons"]] == ["page-faults", "generic-matrix-code"]
@@ -245,6 +262,7 @@ def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant,
     assert "watched 10 s from outside; 2.0 of 4 CPUs busy" in said
     assert "30% of its CPU time is the kernel's, with 20,000 page faults a second" in said
     assert "mkl-native" not in said, "what it multiplies is not seen from outside"
+    assert parsed(cli("advise", "--pid", "4711", "--json").stdout)["race"] is None
     assert "next a running process can't be started again; start the training: envkit advise -- COMMAND" in said
     usage |= {"worker_cpus": 4, "worker_cpus_busy_s": 35.0}
     said = words(cli("advise", "--pid", "4711").stdout)

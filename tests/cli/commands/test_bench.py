@@ -56,9 +56,13 @@ def test_two_profiles_of_one_name_are_refused(refused, write_profile, tmp_path):
 # --- disks; tests/reliability fills a real one ---
 
 
-@pytest.mark.parametrize(("room", "lost"), [(1, 0), (10, 1)], ids=["before the first line", "while it measures"])
-def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatch, room, lost):
-    """All that workers answered is recorded, but for what found no room."""
+@pytest.mark.parametrize(
+    ("room", "lost", "fix"),
+    [(1, 0, "make room, then start it again"), (10, 1, "what was recorded is safe: make room, then envkit bench ")],
+    ids=["before the first line", "while it measures"],
+)
+def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatch, room, lost, fix):
+    """All that workers answered is recorded, but for what found no room. A run that has not begun can't go on."""
     flushed = iter(range(room))  # the folder, and then each line
     user_key.find_or_make()
 
@@ -70,8 +74,9 @@ def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatc
 
     monkeypatch.setattr(os, "fsync", flush)
     result = bench("mine").ended(2)
-    said = "record.jsonl: can't be written: No space left on device; what was recorded is safe: make room, then envkit"
-    assert f"{said} bench --resume {run_folder}" in result.stderr.splitlines()[-1]
+    said = result.stderr.splitlines()[-1]
+    assert f"record.jsonl: can't be written: No space left on device; {fix}" in said
+    assert (f"--resume {run_folder}" in said) == (room > 1)
     lines = (run_folder / record.FILE_NAME).read_text().splitlines(keepends=True)
     assert (len(lines), all(line.endswith("}\n") for line in lines)) == (room - 1, True)
     kinds = [json.loads(line)["event"] for line in lines]

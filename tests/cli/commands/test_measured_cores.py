@@ -141,6 +141,24 @@ def test_show_and_env(virtual, cli, simulation, write_profile):
     assert (document["cores_measured"], document["variables"]) == (DAY, {"OMP_NUM_THREADS": "2"})
 
 
+@pytest.mark.parametrize(("kept", "cores"), [(None, []), (PAIRS, ["0-1", "2-3"])])
+def test_ranks_and_instances_get_their_cpus_by_the_measured_cores(
+    virtual, cli, instant, simulation, write_profile, kept, cores, tmp_path
+):
+    if kept is not None:
+        measured_cores.keep(kept)
+    path = write_profile("mine", "env:\n  OMP_DYNAMIC: 'false'\n")
+    for option, kind in (("--nproc", "ranks"), ("--instances", "instances")):
+        ran = cli(
+            "bench", path, "--python", simulation.python, "--data", "synthetic", "--blocks", 1, option, 2,
+            "--output", tmp_path / kind,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        works = [start["work"] for start in simulation.starts() if start["work"]["kind"] == kind]
+        assert works
+        assert all(work["cores"] == cores for work in works)
+
+
 def test_a_run_and_its_report(virtual, cli, instant, simulation, write_profile, run_folder):
     measured_cores.keep(PAIRS)
     path = write_profile("mine", "env:\n  OMP_NUM_THREADS: ${physical_cores}\n")

@@ -19,6 +19,7 @@ from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
 from envkit.worker.libraries import named_as
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
+from envkit.worker.readings import matching, text_of
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
@@ -41,7 +42,7 @@ class WatchedEvidence(TypedDict, total=False):
 def _runs(pid: int) -> bool:
     """Return whether a process has not ended; one that nobody has waited for yet has."""
     fields = stat_fields(pid)
-    return fields is not None and fields[0] != "Z"
+    return fields is not None and fields[:1] not in ([], ["Z"])
 
 
 def watch(pid: int, seconds: float, left_in: Path | None = None) -> WatchedEvidence:
@@ -79,7 +80,8 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> WatchedEvide
         held = max(held, held_memory() or 0)
         if looks or running > 1:
             looks.append(steady_process.look(pid))
-        if len(runnable) % LOOKS == 0:
+        is_last = time.monotonic() + INTERVAL_S >= begin + seconds
+        if len(runnable) % LOOKS == 0 or is_last:  # a short watch has fewer looks
             used.look(process_tree.look(pid).processes)
         time.sleep(INTERVAL_S)
     counts = Counter(mask_of.values())
@@ -103,12 +105,10 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> WatchedEvide
 
 def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
     """Yield the number, state and CPU list of each thread."""
-    for task in Path(f"/proc/{pid}/task").glob("*/status"):
-        try:
-            fields = dict(line.split(":", 1) for line in task.read_text().splitlines() if ":" in line)
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-        yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
+    for task in matching(Path(f"/proc/{pid}/task"), "*/status"):
+        fields = dict(line.split(":", 1) for line in text_of(task).splitlines() if ":" in line)
+        if "Cpus_allowed_list" in fields:  # else it has ended
+            yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
 
 
 def _settings(pid: int) -> dict[str, str]:

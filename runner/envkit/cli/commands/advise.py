@@ -16,14 +16,13 @@ from rich.text import Text
 from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.candidates import candidates, for_small_blocks
-from envkit.advice.missing import missing
+from envkit.advice.missing import missing, os_release
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.bench import early_checks, private_values, race, room, writes
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import prepare
-from envkit.bench.room import TooShort
 from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
@@ -111,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.watch_only:
         folder = arguments.output or measuring.new_folder("advise")
         early_checks.require_folder(folder)
-        early_checks.require_folder(folder / racing.RACE)
+        early_checks.require_folder(folder / race.FOLDER)
     if not is_quiet(arguments):
         measuring.say_of_shared(study.user_command)
     with machine_lock():
@@ -206,9 +205,11 @@ def _watch(job: Job, argv: Sequence[str], quiet: bool) -> tuple[TrainingDocument
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
         outcome = job.context.engines[arm.target].run(job.launch(arm, work))
-    sample, problem = parse_sample(outcome, (), job.study.options)
-    if sample is not None:
-        problem = writes.outside(job.study, sample)
+        sample, problem = parse_sample(outcome, (), job.study.options)
+        if sample is not None:
+            problem = writes.outside(job.study, sample)
+            if (written := writes.written_files(job.study, sample)) is not None:
+                progress.say(written)
     if problem is not None:
         failed, context = NotWatched(argv[0], job.explained(problem)), job.context
         raise InputError(private_values.of_message(failed, context.kept, context.inherited))
@@ -285,7 +286,7 @@ def _advice(
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
     gains = expected.expected(symptoms, applying, here=expected.of_machine(inspection))
     unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
-    lacking = missing(left_out, inspection)
+    lacking = missing(left_out, inspection, os_release())
     return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, racing_by, missing=lacking)
 
 
@@ -351,10 +352,8 @@ def _race(study: Study, watched: Watched, arguments: argparse.Namespace) -> int:
     assert step_s is not None, "steps were watched"
     steps = race.sample_steps(step_s, watched.start_s, watched.steps)
     sample_s = watched.start_s + steps * step_s
-    try:
+    with racing.beside(document):
         plan = racing.planned(len(watched.candidates), sample_s, watched.seconds, arguments.budget)
-    except TooShort as error:
-        raise TooShort(error.too_short, document) from None
     limit, peak_bytes = study.stopping.max_memory, watched.peak_memory_bytes
     if limit is not None and peak_bytes:
         study = replace(study, stopping=replace(study.stopping, most_memory_bytes=(1 + limit) * peak_bytes))

@@ -14,6 +14,7 @@ MEASURE = "measure a profile"
 TRY_ADVISE = "or try what fits your training"
 RACE = "measure which is the fastest"
 CONFIRM = "compare the fastest with the baseline"
+CONFIRMED = "its comparison with the baseline"
 FIND_REST = "for the rest"
 FIND_CAUSE = "find the cause"
 
@@ -100,16 +101,18 @@ class KeepReference(Advice):
 
 
 class StayWithin(Advice):
-    """``arm`` needs so much memory that it is above the limit of the run."""
+    """``arm`` needs so much memory that it is above the limit of the run. The limit ``enough`` would allow it."""
 
     template = (
-        "keep {reference}: {arm} needs {share:percent} more memory, and --max-memory allows {limit:exact_percent}"
+        "keep {reference}: {arm} needs {share:percent} more memory, and --max-memory allows {limit:exact_percent}; "
+        "to allow that: --max-memory {enough:exact_percent}"
     )
 
     reference: str
     arm: str
     share: float
     limit: float
+    enough: float
 
 
 class ChooseFreely(Advice):
@@ -218,6 +221,14 @@ class MendWorker(Advice):
 
     command: str
     arm: str | None = None
+
+
+class BeginAgain(Advice):
+    """All profiles of a race failed, which leaves nothing to go on with."""
+
+    template = "fix the problem that the workers printed, then begin again: {command}"
+
+    command: str
 
 
 class FindMemory(Advice):

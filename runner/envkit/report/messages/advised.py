@@ -213,7 +213,7 @@ class LibrariesMissing(Note):
 
 
 class InstallLibraries(Advice):
-    """The command that installs all of them, but for ``excepted`` ones, which take root."""
+    """The command that installs all of them, but for ``excepted`` ones."""
 
     template = "{command}[ (not {excepted:list})]"
 

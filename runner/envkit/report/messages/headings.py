@@ -85,6 +85,7 @@ WITHOUT_CAUTIONS = "without cautions"
 COUNTED = {
     "not-in-effect": "not in effect",
     "no-result": "without a result",
+    "failed": "failed",
     "losses-differ": "with other losses",
     "over-memory": "over the memory limit",
     "not-found": "without a difference found",

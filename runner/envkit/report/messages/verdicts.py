@@ -10,6 +10,7 @@ from envkit.messages import Caution, Message, Note, Severity
 WARNING = Severity.WARNING
 CI = "(95% CI {low:ratio} to {high:ratio})"
 BEST_OF_MANY = "{number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI + "[, {load}]"
+WINNER = "{winner}, of {of:count profile}; few samples chose it, so this claims nothing yet"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
 
 
@@ -209,6 +210,15 @@ class SomeFasterLossesDiffer(OfMany):
     template = "FASTER, BUT LOSSES DIFFER  " + BEST_OF_MANY
 
 
+class SomeFasterOverMemory(OfMany):
+    """The peak memory of all of them is above the limit; the best's is above its reference's by the ``share``."""
+
+    severity = WARNING
+    template = "FASTER, BUT OVER THE MEMORY LIMIT  " + BEST_OF_MANY + ", {share:percent} more memory"
+
+    share: float = 0.0
+
+
 class NoneFaster(Note):
     template = "NONE FASTER  {of} {things} against {reference}: {counts}[, {load}]"
 
@@ -217,6 +227,12 @@ class NoneFaster(Note):
     reference: str
     counts: tuple[Counted, ...]
     load: Message | None = None
+
+
+class NoneFasterWithinLimit(NoneFaster):
+    """An arm left for its memory before its speed was known."""
+
+    template = "NONE FASTER WITHIN THE MEMORY LIMIT  {of} {things} against {reference}: {counts}[, {load}]"
 
 
 class NoResults(Caution):
@@ -230,10 +246,31 @@ class NoResults(Caution):
 class RaceWon(Note):
     """A race of so many profiles has ended. It has no interval, so it has no verdict."""
 
-    template = "FASTEST IN THE RACE  {winner}, of {of:count profile}; few samples chose it, so this claims nothing yet"
+    template = "FASTEST IN THE RACE  " + WINNER
 
     winner: str
     of: int
+
+
+class RaceWonWithinLimit(RaceWon):
+    """Others were above the limit on memory."""
+
+    template = "FASTEST IN THE RACE WITHIN THE MEMORY LIMIT  " + WINNER
+
+
+class RaceWonOverLimit(RaceWon):
+    """The winner is above the limit on memory, as all others that were measured."""
+
+    template = "FASTEST IN THE RACE, BUT OVER THE MEMORY LIMIT  " + WINNER
+
+
+class RaceFailed(Message):
+    """No profile of a race is left that could win. ``counts`` are of those that did not leave as slower."""
+
+    template = "FAILED  none of {of:count profile} is left in the race: {counts}"
+
+    of: int
+    counts: tuple[Counted, ...]
 
 
 class RaceUnfinished(Caution):

@@ -18,7 +18,7 @@ from envkit.worker.evidence import openmp
 from envkit.worker.evidence.symbols import function
 from envkit.worker.host import core_of, expand_cpu_list
 from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
-from envkit.worker.readings import text_of
+from envkit.worker.readings import matching, text_of
 
 # PyTorch takes its number of threads from these, the strongest first: where it is built with MKL it has OpenMP use as
 # many threads as MKL (aten/src/ATen/ParallelOpenMP.cpp).
@@ -165,7 +165,8 @@ def _spent_s(pid: int) -> float:
 
 def _helpers_s(pid: int) -> float:
     """Return the CPU time of a process's children: of those that run, and of those that it has waited for."""
-    children = [child for path in Path(f"/proc/{pid}/task").glob("*/children") for child in text_of(path).split()]
+    tasks = matching(Path(f"/proc/{pid}/task"), "*/children")
+    children = [child for path in tasks for child in text_of(path).split()]
     return round(_times(pid)[1] + sum(sum(_times(int(child))) for child in children), 3)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from envkit.analysis import losses
+from envkit.bench import losses
 
 CURVE = (2.0, 1.5, 1.001)  # a difference of the last digit, 0.001, does not count
 

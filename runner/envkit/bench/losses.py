@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from envkit.bench.arms import Arm
 from envkit.bench.events import Sample
+from envkit.bench.run import Run
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.modes import BF16
@@ -38,6 +40,27 @@ class Losses:
     # Of a user's command: how far a single sample is from the mean of its arm. Of the reference's where these repeat
     # each other, which the others then should too; else the largest of both.
     own_difference: float | None = None
+
+
+def losses_of(run: Run, arm: Arm) -> Losses | None:
+    """Compare the losses of ``arm`` with its reference's, in all samples so far; None where they do not compare."""
+    study, reference = run.study, run.study.reference_of(arm)
+    samples, of_reference = run.samples(arm), run.samples(reference)
+    if not samples or not of_reference:
+        return None
+    if study.user_command is not None:
+        return of_command(samples, of_reference)
+    if not run.same_training(arm):
+        return None
+    other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
+    tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
+    return compared(samples, of_reference, tolerance, ends_early=study.until is not None)
+
+
+def differ(run: Run, arm: Arm) -> bool:
+    """Return whether the losses of ``arm`` are known to differ from its reference's by more than rounding."""
+    losses = losses_of(run, arm)
+    return losses is not None and not losses.agree
 
 
 def of_command(samples: Sequence[Sample], reference: Sequence[Sample]) -> Losses | None:
@@ -76,13 +99,14 @@ def compared(
 
 def loss_tolerance(workload: str, precision: str, other_ranks: bool = False) -> float:
     """Return by what share losses may differ because of rounding alone, or because of ``other_ranks``, if these do."""
-    known = find(workload)
-    usual = known.loss_tolerance if known else LOSS_TOLERANCE
-    of_ranks = known.ranks_tolerance if known and other_ranks else 0.0
+    trained = find(workload)
+    usual = trained.loss_tolerance if trained else LOSS_TOLERANCE
+    of_ranks = trained.ranks_tolerance if trained and other_ranks else 0.0
     return max(usual, of_ranks, BF16_LOSS_TOLERANCE if precision == BF16 else 0.0)
 
 
 def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:
     """The largest difference on any batch, as a share of the reference's loss; infinity where a loss is no number."""
-    shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
+    pairs = zip(losses, reference, strict=True)
+    shares = [abs(loss - of_reference) / abs(of_reference) for loss, of_reference in pairs]
     return math.inf if any(map(math.isnan, shares)) else max(shares)
