@@ -31,6 +31,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests import records
 from tests.instant_engine import InstantEngine, answer_inspections, replace_engine
+from tests.processes import Ended
 from tests.simulation import Simulation
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -56,7 +57,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Where it is set, each of the many processes that tests start would compile all of the runner anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+Cli = Callable[..., Ended]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -274,9 +275,7 @@ def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     gets out is a traceback, and fails the test.
     """
 
-    def run(
-        *arguments: object, cwd: Path | None = None, stream: TextIO | None = None, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, cwd: Path | None = None, stream: TextIO | None = None, **variables: str) -> Ended:
         argv = ["envkit", *map(str, arguments)]
         printed = io.StringIO(), io.StringIO()
         stdout, stderr = printed if stream is None else (stream, stream)
@@ -294,7 +293,7 @@ def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
                 status = int(end.code or 0)
             finally:
                 signal.signal(signal.SIGTERM, handler)
-        return subprocess.CompletedProcess(argv, status, *(one.getvalue() for one in printed))
+        return Ended(argv, status, *(one.getvalue() for one in printed))
 
     return run
 
@@ -315,13 +314,13 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
         timeout_s: float = CLI_TIMEOUT_S,
         program: Sequence[str] = ("-m", "envkit"),
         **variables: str,
-    ) -> subprocess.CompletedProcess[str]:
+    ) -> Ended:
         result = subprocess.run(
             command_line(*arguments, program=program), cwd=cwd, env={**os.environ, **variables}, capture_output=True,
             text=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
-        return result
+        return Ended(result.args, result.returncode, result.stdout, result.stderr)
 
     return run
 
@@ -414,7 +413,7 @@ def bench_arguments(
 def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
     """Measure a profile with simulated workers."""
 
-    def run(profile: str, *options: object, text: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(profile: str, *options: object, text: str = "", **variables: str) -> Ended:
         return cli(*bench_arguments(profile, *options, text=text), **variables)
 
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,17 @@ elif "advise" in sys.argv[1:2]:
     advise.WATCH_S, advise.WATCH_LIMIT_S = 1.0, 240.0
 sys.exit(main())
 """
+
+
+class Ended(subprocess.CompletedProcess[str]):
+    """A command line that has ended."""
+
+    def ended(self, status: int, stdout: str | None = None, stderr: str | None = None) -> Ended:
+        """Return it, which must have ended with this status, and printed just that where it is given."""
+        assert self.returncode == status, self
+        assert stdout in (None, self.stdout), self
+        assert stderr in (None, self.stderr), self
+        return self
 
 
 def until(found: Callable[[], Answer]) -> Answer:

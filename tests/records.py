@@ -16,6 +16,7 @@ from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.problems import restored
 from envkit.bench.record import FILE_NAME, SCHEMA
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.measurement import Measurement, Usage
 from envkit.messages import Message
@@ -36,28 +37,28 @@ def arm(name: str, profile: str | None = None, engine: str = "local") -> dict[st
     return {"name": name, "profile": profile or name, "engine": engine}
 
 
-def run_event(arms: list[dict[str, str]], time: float = BEGUN, **study: Any) -> dict[str, Any]:
-    """Return the first event of a run of these ``arms``; ``study`` holds fields of its study."""
+def run_event(study: Study, time: float = BEGUN, numerics: str = "same", **changed: Any) -> dict[str, Any]:
+    """Return the first event of a run of this study; ``changed`` are fields that it has instead."""
     engines = {
-        one["engine"]: {
-            "engine": {"name": one["engine"], "version": "6.1", "image": "/sim/bin/python"},
+        arm.engine: {
+            "engine": {"name": arm.engine, "version": "6.1", "image": "/sim/bin/python"},
             "inspection": inspection([], {}),
         }
-        for one in arms
+        for arm in study.arms
     }
     environments = {
-        one["name"]: Environment(one["profile"], "A test", {}, {}, (), {"openmp.runtime": "gnu"}, "same")
-        for one in arms
+        arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics)
+        for arm in study.arms
     }
     document = {
         "event": "run", "time": time, "schema": SCHEMA, "kit_version": __version__, "command": ["envkit", "bench"],
         "cwd": str(Path.cwd()),
-        "study": study_of([Arm(**one) for one in arms], **study).to_json(),
+        "study": study.to_json(),
         "engines": engines,
         "data_source": FromPlace(FOLDER, "/data").to_json(),
         "environments": {name: environment.to_json() for name, environment in environments.items()},
-        "commands": {one["name"]: f"env -i {one['name']}" for one in arms},
-        "findings": [], "calibration": None, "removed_variables": {}, "allowed_variables": {},
+        "commands": {arm.name: f"env -i {arm.name}" for arm in study.arms},
+        "findings": [], "calibration": None, "removed_variables": {}, "allowed_variables": {}, **changed,
     }  # fmt: skip
     return dict(json.loads(json.dumps(document)))  # as it is read again
 
@@ -79,7 +80,7 @@ def run_events(
 ) -> list[dict[str, Any]]:
     """The events of a run in which every arm but the first takes ``factor`` times as long as the first."""
     arms = arms or (arm("baseline"), arm("mine"))
-    events = [run_event(list(arms), time, **study)]
+    events = [run_event(study_of([Arm(**one) for one in arms], **study), time)]
     training = document_of(Train("cnn", "synthetic", steps=3))
     for block in range(blocks):
         for number, one in enumerate(arms):

@@ -7,23 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from envkit import __version__
 from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
-from envkit.bench.dataset_messages import FOLDER, FromPlace
-from envkit.bench.record import SCHEMA, Event
+from envkit.bench.record import Event
 from envkit.bench.requests import of_sample
-from envkit.profiles.environment import Environment
+from envkit.bench.study import WorkloadSpec
 from envkit.report import markdown, model, terminal
 from rich.console import Console
 
 from tests.plans import study_of
-from tests.records import conclude, judge
-from tests.simulated_worker import inspection, sample
+from tests.records import conclude, judge, run_event
+from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
 
-BEGUN = 1_793_000_000.0  # seconds since 1970
 WORKER_S, REFERENCE_KERNEL_S = 2.0, 0.5
 
 
@@ -56,38 +53,17 @@ def events_of(
         for name in behaviours
     )
     fixed = study_of(arms, **(study or {}))
-    environments = {
-        arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
-    }
-    events: list[Event] = []
+    events: list[Event] = [run_event(fixed, numerics=numerics, **run)]
 
     def add(event: str, takes_s: float = 0.0, **fields: Any) -> None:
-        time = (events[-1]["time"] if events else BEGUN) + takes_s
         worker = {"worker_seconds": takes_s} if takes_s else {}
-        events.append({"event": event, "time": time, **fields, **worker})
+        events.append({"event": event, "time": events[-1]["time"] + takes_s, **fields, **worker})
 
-    engine = {"name": "local", "version": "6.1", "image": "/sim/bin/python"}
-    first = {
-        "schema": SCHEMA,
-        "kit_version": __version__,
-        "command": ["envkit", "bench"],
-        "cwd": str(Path.cwd()),
-        "study": fixed.to_json(),
-        "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
-        "data_source": FromPlace(FOLDER, "/data").to_json(),
-        "environments": {name: environment.to_json() for name, environment in environments.items()},
-        "commands": {arm.name: f"env -i {arm.name}" for arm in arms},
-        "findings": [],
-        "calibration": None,
-        "removed_variables": {},
-        "allowed_variables": {},
-    }
-    add("run", **{**first, **run})
     for arm in arms:
         add("warm-up", WORKER_S, arm=arm.name)
     if blocks:
         usual = {"warm_up": {}, "unsteady": [], "together": 1, "skipped_steps": 0}
-        add("lengths", **usual, commands={**first, **run}["commands"])
+        add("lengths", **usual, commands=events[0]["commands"])
     for block in range(blocks):
         if block == 2:
             looks = looks or (blocks,)
@@ -101,6 +77,18 @@ def events_of(
     if ended:
         add("end", reason=ended)
     return events
+
+
+def of_cells(behaviours: dict[Any, dict[str, Any]], length: WorkloadSpec, blocks: int, **run: Any) -> list[Event]:
+    """A run of the loader, of which each setting is a workload, under the baseline; how its workers behave by these."""
+    names = [one.workload for one in behaviours]
+    (first, mine), (baseline, second, *rest) = names[:2], behaviours.values()
+    return events_of(
+        blocks, second, dict(zip(names[2:], rest, strict=True)), baseline, profile="baseline",
+        profiles=dict.fromkeys(names[2:], "baseline"),
+        workloads={"baseline": first, "mine": mine} | {name: name for name in names[2:]},
+        study={"workloads": dict.fromkeys(names, length), "blocks": 3}, **run,
+    )  # fmt: skip
 
 
 def printed(events: list[Event], full: bool = False, width: int = 80) -> str:

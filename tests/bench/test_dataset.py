@@ -1,10 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
-import http.server
 import os
-import threading
 import tracemalloc
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +37,8 @@ from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.worker.fashion_mnist import SHA256
+
+from tests.loopback import Quiet, serving
 
 NAMES = tuple(SHA256)
 IMAGES = NAMES[0]
@@ -127,12 +128,11 @@ def publisher(monkeypatch):
 
     What has no body is not found. Of each answer, ``missing_bytes`` more are announced than sent.
     """
-    servers = []
 
     def serve(bodies, missing_bytes=0):
         asked = []
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self):
                 asked.append(self.path)
                 body = bodies.get(self.path.rpartition("/")[2])
@@ -141,19 +141,11 @@ def publisher(monkeypatch):
                 self.end_headers()
                 self.wfile.write(body or b"")
 
-            def log_message(self, *arguments):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        servers.append(server)
-        monkeypatch.setattr(dataset, "PUBLISHER", f"http://127.0.0.1:{server.server_port}/data/")
+        monkeypatch.setattr(dataset, "PUBLISHER", f"{servers.enter_context(serving(Handler))}/data/")
         return asked
 
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with contextlib.ExitStack() as servers:
+        yield serve
 
 
 def contents(folder):

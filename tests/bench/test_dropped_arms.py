@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 
 import pytest
@@ -27,23 +26,10 @@ NEVER_EARLY = ("--half-width", "0.1%")
 MARGIN = 0.02
 
 
-def seconds(name, factor):
-    generator = random.Random(name)
-    return [round(factor * generator.lognormvariate(0, 0.06), 4) for _ in range(97)]
-
-
 @pytest.fixture
-def three(cli, simulation, instant, write_profile, run_folder):
+def three(measure_several):
     """Measure three profiles."""
-    for name, factor in {"baseline": 1.0, **FACTORS}.items():
-        simulation.worker(name, seconds=seconds(name, factor))
-    paths = [write_profile(name, f"env: {{SIMULATED: {name}}}\n") for name in FACTORS]
-
-    def run(*options, length=("--budget", f"{BUDGET_S:g}s")):
-        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
-        return cli("bench", *paths, *fixed, *length, "--output", run_folder, *options)
-
-    return run
+    return measure_several(FACTORS)
 
 
 def place_of_dropped(events):
@@ -123,15 +109,19 @@ def test_a_run_that_was_interrupted_goes_on_without_them(three, cli, events, sam
 # --- what a record says ---
 
 
+def dropped_at(time, name, block, looks=(8, 10, 12)):
+    """Return the event of an arm that left after so many blocks, as slower than ``mine``."""
+    return {"event": "dropped", "time": time, "block": block, "arms": {name: "mine"},
+            "planned_blocks": looks[-1], "looks": [*looks]}  # fmt: skip
+
+
 def with_dropped():
     """Return a run of 12 blocks in which ``slow`` left after 8."""
     others = {"slow": {"seconds": [1.0, 1.02]}, "same": {"seconds": [1.01, 0.99]}}
     events = events_of(12, others=others, looks=(8, 10, 12), study={"drop_arms": True})
     kept = [event for event in events if event.get("arm") != "slow" or event.get("block", 0) < 8]
     last = max(number for number, event in enumerate(kept) if event["event"] == "sample" and event["block"] == 7)
-    left = {"event": "dropped", "time": kept[last]["time"], "block": 8, "arms": {"slow": "mine"},
-            "planned_blocks": 14, "looks": [8, 11, 14]}  # fmt: skip
-    return [*kept[: last + 1], left, *kept[last + 1 :]]
+    return [*kept[: last + 1], dropped_at(kept[last]["time"], "slow", 8, (8, 11, 14)), *kept[last + 1 :]]
 
 
 def test_the_looks_that_were_recorded_keep_their_share():
@@ -151,8 +141,7 @@ def test_the_first_line_never_names_one_that_left():
     """At its look it may have had a higher speedup than others have at the end."""
     others = {"left": {"seconds": [0.3, 0.31]}, "same": {}}
     events = events_of(12, others=others, looks=(8, 10, 12), study={"drop_arms": True})
-    left = {"event": "dropped", "time": events[-1]["time"], "block": 12, "arms": {"left": "mine"},
-            "planned_blocks": 12, "looks": [8, 10, 12]}  # fmt: skip
+    left = dropped_at(events[-1]["time"], "left", 12)
     first = " ".join(printed([*events[:-1], left, events[-1]]).split("\n\n")[0].split())
     assert "best mine: 2." in first
 
@@ -186,8 +175,7 @@ def test_the_caution_on_a_gain_close_to_the_noise_is_about_the_leader():
     events = events_of(
         12, mine=wide, others={"left": {"seconds": [0.3, 0.31]}}, looks=(8, 10, 12), study={"drop_arms": True}
     )
-    left = {"event": "dropped", "time": events[-1]["time"], "block": 12, "arms": {"left": "mine"},
-            "planned_blocks": 12, "looks": [8, 10, 12]}  # fmt: skip
+    left = dropped_at(events[-1]["time"], "left", 12)
     shown = " ".join(printed([*events[:-1], left, events[-1]]).split())
     assert "the speedup of mine may be overstated" in shown
 

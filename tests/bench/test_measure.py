@@ -124,8 +124,7 @@ def test_each_samples_environment_is_padded_by_what_is_recorded(bench, simulatio
 
 def test_a_warming_start_that_fails_is_reported(bench, simulation, instant, events):
     simulation.worker("mine warming", does="exit", status=3)
-    result = bench("mine")
-    assert result.returncode == 1
+    result = bench("mine").ended(1)
     assert "Failed    block 1, mine: the worker ended with exit status 3 (warming up)" in result.stdout
     assert [event["block"] for event in events("failure")] == [0]
     assert simulation.starts() == []
@@ -137,8 +136,7 @@ def test_a_warming_start_that_fails_is_reported(bench, simulation, instant, even
 def test_a_speedup_does_without_a_reference_kernel_that_fails(bench, simulation, instant, events, fault):
     """It is tried no second time, as it may have taken a minute."""
     simulation.worker("reference-kernel", **fault, **{"from": 1})
-    result = bench("mine")
-    assert result.returncode == 0
+    result = bench("mine").ended(0)
     assert "mine: 1.00x baseline speed" in result.stdout
     assert [one["block"] for one in events("reference-kernel")] == [0]
     assert [one["block"] for one in events("reference-kernel-failure")] == [1]
@@ -149,8 +147,7 @@ def test_a_speedup_does_without_a_reference_kernel_that_fails(bench, simulation,
 
 def test_not_in_effect_ends_the_run_without_a_speedup(bench, simulation, instant, samples):
     simulation.worker("mine", seconds=times(0.5), evidence={"openmp": {"runtime": "gnu"}})
-    result = bench("mine", text="expect: {openmp.runtime: intel}\n")
-    assert result.returncode == 1
+    result = bench("mine", text="expect: {openmp.runtime: intel}\n").ended(1)
     assert "openmp.runtime  intel     gnu" in result.stdout
     assert "CI" not in result.stdout
     # it is found at the first sample of the profile, which is kept
@@ -201,8 +198,7 @@ def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events,
     if behaviour["does"] != "signal":
         request.getfixturevalue("instant")
     simulation.worker("mine", **{"from": 1, "stderr": "first line\nthe last words", **behaviour})
-    result = bench("mine")
-    assert result.returncode == 1
+    result = bench("mine").ended(1)
     (failure,) = events("failure")
     assert (failure["block"], failure["arm"]) == (1, "mine")
     assert problem_of(failure) == problem
@@ -250,8 +246,7 @@ def test_a_long_timeout_is_not_an_error(bench):
 
 def test_full_training_once_each(bench, simulation, instant, samples, events):
     simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--full")
-    assert result.returncode == 0
+    result = bench("mine", "--full").ended(0)
     assert sorted(samples()) == [(0, "baseline"), (0, "mine")]
     assert "ONE RUN EACH  mine: 2.01x baseline speed" in result.stdout
     assert "84.00%" in result.stdout
@@ -269,16 +264,14 @@ def test_each_full_training_is_told_when_it_ends(bench, instant, monkeypatch):
 
 
 def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation, instant):
-    result = bench("mine", "--full", "--epochs", 2)
-    assert result.returncode == 0
+    result = bench("mine", "--full", "--epochs", 2).ended(0)
     assert simulation.starts()[0]["training"]["full"]["epochs"] == 2
     assert "the book's" not in result.stdout
 
 
 def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, instant, samples, events):
     simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--full", "--blocks", 6, "--json")
-    assert result.returncode == 0
+    result = bench("mine", "--full", "--blocks", 6, "--json").ended(0)
     assert len(samples()) == 12
     assert events("warm-up", "reference-kernel") == []
     (fixed,) = events("design")

@@ -78,8 +78,7 @@ def test_a_budget_that_is_far_too_short_ends_after_the_first_block_with_what_was
 ):
     simulation.worker("mine", seconds=times(0.5))
     options = ("--warmup-steps", 4)  # with which a worker has no least time
-    result = bench("mine", "--budget", "4.5s", *options, text="expect: {openmp.runtime: gnu}\n")
-    assert result.returncode == 2
+    result = bench("mine", "--budget", "4.5s", *options, text="expect: {openmp.runtime: gnu}\n").ended(2)
     (said,) = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
     assert said.startswith("envkit: --budget 4.5s is too short: a verdict needs 6 blocks, about 15 s on this ")
     assert f"; give --budget 15s, or continue with: envkit bench --resume {run_folder}" in said
@@ -122,8 +121,7 @@ def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(
 def test_what_is_not_in_effect_in_its_first_process_ends_the_run(bench, instant, simulation, cli, run_folder, events):
     """Nothing is measured then, however long the budget is."""
     simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
-    result = bench("mine", text="expect: {openmp.runtime: gnu}\n")
-    assert result.returncode == 1
+    result = bench("mine", text="expect: {openmp.runtime: gnu}\n").ended(1)
     assert result.stdout.startswith("NOT IN EFFECT  mine: no speedup is reported")
     (sample,) = events("sample")
     assert (sample["arm"], sample["block"], sample["padding_bytes"]) == ("mine", 0, 0)
@@ -136,8 +134,7 @@ def test_what_is_not_in_effect_in_its_first_process_ends_the_run(bench, instant,
 
 def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation, run_folder):
     simulation.worker("mine", seconds=times(0.5), **{"does": "interrupt", "from": 2})
-    result = bench("mine", "--budget", "50s")
-    assert result.returncode == 130
+    result = bench("mine", "--budget", "50s").ended(130)
     shown = " ".join(result.stdout.split())
     assert shown.startswith("UNFINISHED mine: 2 complete blocks (one sample of each), and a verdict needs 6")
     assert f"about 10 s more: envkit bench --resume {run_folder}" in shown
@@ -161,8 +158,7 @@ def test_a_budget_that_no_machine_could_keep_is_refused_before_anything_starts(
 def test_in_a_job_of_slurms_a_run_takes_no_longer_than_the_job(bench, instant, samples):
     instant.takes_s = 10.0
     ends_soon = {"SLURM_JOB_END_TIME": str(int(time.time()) + 60)}
-    result = bench("mine", "--budget", "100s", **ends_soon)
-    assert result.returncode == 2
+    result = bench("mine", "--budget", "100s", **ends_soon).ended(2)
     assert result.stderr.splitlines()[-1].startswith(
         "envkit: --budget 100s is too short: a verdict needs 6 blocks, about 2.5 minutes on this machine; "
         "give --budget 2.5m, in a Slurm job that is as long"
@@ -227,8 +223,7 @@ def test_a_number_of_blocks_is_measured_however_long_they_take(bench, simulation
 
 
 def test_the_reference_alone(bench, instant, samples):
-    result = bench("baseline", "--budget", "30s", "--json")
-    assert result.returncode == 0
+    result = bench("baseline", "--budget", "30s", "--json").ended(0)
     document = json.loads(result.stdout)
     assert document["comparisons"] == []
     assert [one["arm"] for one in document["measured"]] == ["baseline"]

@@ -244,24 +244,15 @@ FACTORS = {"large": 0.4, "small": 0.6, "slow": 1.0}
 
 
 @pytest.fixture
-def three(cli, simulation, instant, write_profile, run_folder):
-    """Measure three profiles, of which the fastest needs much memory."""
-    for name, mebibytes in {"baseline": 500, **PEAKS}.items():
-        generator = random.Random(name)
-        seconds = [round(FACTORS.get(name, 1.0) * generator.lognormvariate(0, 0.06), 4) for _ in range(97)]
-        simulation.worker(name, seconds=seconds, peak_memory_bytes=mebibytes * MIB)
-    paths = [write_profile(name, f"env: {{SIMULATED: {name}}}\n") for name in PEAKS]
-
-    def run(*options, length=("--budget", "120s", "--half-width", "0.1%")):
-        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
-        return cli("bench", *paths, *fixed, *length, "--output", run_folder, *options)
-
-    return run
+def three(measure_several):
+    """Measure three profiles, of which the fastest needs much memory, to a precision that no run reaches."""
+    peaks = {"baseline": 500, **PEAKS}
+    run = measure_several(FACTORS, {name: {"peak_memory_bytes": peak * MIB} for name, peak in peaks.items()})
+    return lambda *options, **length: run(*options, *(() if length else ("--half-width", "0.1%")), **length)
 
 
 def test_a_profile_that_is_clearly_above_leaves_once_the_run_is_planned(three, events, samples):
-    result = three("--max-memory", "10%")
-    assert result.returncode == 0, result.stderr
+    result = three("--max-memory", "10%").ended(0)
     dropped = events("dropped")[0]
     assert (dropped["arms"], dropped["over_memory"]) == ({"large": "baseline"}, True)
     assert sum(arm == "large" for _, arm in samples()) == dropped["block"] == 4

@@ -65,8 +65,7 @@ def test_a_report_of_a_record_with_one_is_printed(bench, simulation, instant, cl
     path = run_folder / "record.jsonl"
     path.write_text(path.read_text().replace('"code": "engines.exit-status"', '"code": "engines.of-tomorrow"'))
     for options in ([], ["--details"], ["--json"]):
-        result = cli("report", run_folder, *options)
-        assert (result.returncode, result.stderr) == (0, "")
+        result = cli("report", run_folder, *options).ended(0, stderr="")
         assert "this version of envkit does not know" in " ".join(result.stdout.split())
 
 

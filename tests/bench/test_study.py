@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from dataclasses import asdict, replace
 
@@ -123,12 +122,6 @@ def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(study):
     assert max(sizes(1)) <= 4096
     quarters = Counter(size // 1025 for size in sizes(1))
     assert all(200 < quarters[quarter] < 300 for quarter in range(4))
-
-
-def test_to_json_and_back(study, across, ranked):
-    plans = (study(blocks=9, margin=0.05), study(user_command=OWN), study(options=MODES), across, ranked(nodes=2))
-    for made in plans:
-        assert Study.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
 # --- modes, and several workloads ---

@@ -116,8 +116,7 @@ def test_an_arm_that_is_none(arm):
 
 def test_a_dry_run_prints_what_the_record_says_and_leaves_nothing(cli, bench_arguments, instant, run_folder):
     arguments = bench_arguments("mine", "--blocks", 2)
-    dry = cli(*arguments, "--dry-run")
-    assert (dry.returncode, dry.stderr) == (0, "")
+    dry = cli(*arguments, "--dry-run").ended(0, stderr="")
     assert not run_folder.exists()
     assert cli(*arguments).returncode == 0
     recorded, printed = record.first(run_folder)["study"], json.loads(dry.stdout)

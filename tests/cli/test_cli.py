@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
-from envkit.cli.argument_messages import COUNT, NotOfForm, NoUnit
+from envkit.cli.argument_messages import COUNT, DATE, LIMIT, SHARE, TIME, NotCounts, NotOfForm, NoUnit
 from envkit.cli.commands import ablate, loader_grid, plan
+from envkit.cli.measuring_messages import ScaleTooLarge
 from envkit.cli.messages import (
     BadOptionValue,
     BadUsage,
@@ -100,8 +101,7 @@ OF_ITS_OWN = {"exec": ("exit status: the command's own, or 128 + N", "1 if that 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_is_enough_to_work_with(cli, command):
-    result = cli(command, "--help-all", COLUMNS="200")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli(command, "--help-all", COLUMNS="200").ended(0, stderr="")
     for word in (*FLAGS[command], *OF_ITS_OWN.get(command, EXIT_STATUSES)) if command in FLAGS else ():
         assert word in result.stdout, word
     # every flag says what it does, beside it or below
@@ -207,24 +207,6 @@ def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
     assert (again.returncode, again.stdout, len(again.stderr.splitlines())) == (2, "", 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [(["report"], "DIR"), (["show"], "PROFILE"), (["profiles", "more"], "more")],
-)
-def test_wrong_usage_of_a_command_is_said_in_one_line(cli, arguments, named):
-    result = cli(*arguments)
-    assert (result.returncode, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert named in line
-    assert line.endswith(f"; see envkit {arguments[0]} --help")
-
-
-def test_a_wrong_value_of_an_option_is_said_in_one_line(cli):
-    result = cli("bench", "intel-omp", "--blocks", "0")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "envkit: --blocks: '0' is not a whole number above 0\n"
-
-
 # What is typed wrongly, and the message that answers it.
 WRONG = [
     (["benhc"], UnknownCommand("benhc", "bench")),
@@ -240,7 +222,21 @@ WRONG = [
     (["baseline", "chek"],
      BadOptionValue("ACTION", UnknownChoice("chek", ("save", "check", "diff", "list"), "check"))),
     (["bench", "intel-omp", "--budget", "3"], BadOptionValue("--budget", NoUnit("3"))),
-    (["bench", "intel-omp", "--blocks", "0"], BadOptionValue("--blocks", NotOfForm("0", COUNT))),
+    (["bench", "intel-omp", "--blocks", "2.5"], BadOptionValue("--blocks", NotOfForm("2.5", COUNT))),
+    (["bench", "intel-omp", "--steps", "0"], BadOptionValue("--steps", NotOfForm("0", COUNT))),
+    (["bench", "intel-omp", "--seed", "x"], BadOptionValue("--seed", NotOfForm("x", COUNT))),
+    (["bench", "intel-omp", "--nproc", "two"], BadOptionValue("--nproc", NotOfForm("two", COUNT))),
+    (["bench", "intel-omp", "--instances", "0"], BadOptionValue("--instances", NotOfForm("0", COUNT))),
+    (["bench", "intel-omp", "--optimizer-steps", "0"], BadOptionValue("--optimizer-steps", NotOfForm("0", COUNT))),
+    (["bench", "intel-omp", "--scale", "65"], BadOptionValue("--scale", ScaleTooLarge(65, 64))),
+    (["bench", "intel-omp", "--half-width", "5"], BadOptionValue("--half-width", NotOfForm("5", SHARE))),
+    (["bench", "intel-omp", "--margin", "200%"], BadOptionValue("--margin", NotOfForm("200%", SHARE))),
+    (["bench", "intel-omp", "--timeout", "-1"], BadOptionValue("--timeout", NotOfForm("-1", TIME))),
+    (["bench", "intel-omp", "--max-memory", "10"], BadOptionValue("--max-memory", NotOfForm("10", LIMIT))),
+    (["loader-grid", "--workers", "1,"], BadOptionValue("--workers", NotCounts("1,", 0))),
+    (["loader-grid", "--batches", "0"], BadOptionValue("--batches", NotCounts("0", 1))),
+    (["history", "--since", "soon"], BadOptionValue("--since", NotOfForm("soon", DATE))),
+    (["history", "--limit", "0"], BadOptionValue("--limit", NotOfForm("0", COUNT))),
     (["bench", "intel-omp", "--budget"], BadUsage("expected one argument", "envkit bench", "--budget")),
     (["bench", "intel-omp", "--budget", "3m", "--blocks", "3"],
      BadUsage("not allowed with argument --budget", "envkit bench", "--blocks")),
@@ -255,13 +251,6 @@ def test_what_is_wrong_is_a_message_in_one_line(cli, arguments, message):
     assert (result.returncode, result.stderr) == (2, f"envkit: {text(message)}\n")
     answer = json.loads(result.stdout)
     assert answer == {"error": {**message.to_json(), "text": text(message)}}
-
-
-@pytest.mark.parametrize("command", ["bench", "matrix", "ablate", "plan", "submit", "compare-engines", "loader-grid"])
-def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
-    result = cli(command, "--budget", "4m", "--blocks", 8)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"envkit: --blocks: not allowed with argument --budget; see envkit {command} --help\n"
 
 
 def test_no_line_that_is_not_for_a_terminal_ends_in_blanks(bench, simulation, instant, cli, run_folder):
@@ -296,15 +285,6 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments):
     assert result.returncode not in (0, 130)
     assert "Traceback" not in result.stderr
     assert "No space left on device" in result.stderr
-
-
-@pytest.mark.parametrize("command", ["bench", "submit", "fleet", "matrix", "tune"])
-def test_hosts_are_an_unknown_option(refused, command, tmp_path):
-    folder = tmp_path / "run"
-    said = refused(command, "--hosts", "a,b", "--output", folder)
-    assert said.startswith("envkit: no option --hosts; ")
-    assert said.endswith(f"envkit {command} --help-all lists the options")
-    assert not folder.exists()
 
 
 @pytest.mark.parametrize("target", TARGETS)

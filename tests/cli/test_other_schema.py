@@ -99,8 +99,7 @@ def test_json_has_the_code_and_the_fields(cli, of_other):
 def test_history_names_the_record_and_goes_on(cli, of_other, tmp_path):
     of_other()
     records.write(tmp_path / "good", records.run_events())
-    result = cli("history", tmp_path)
-    assert result.returncode == 0
+    result = cli("history", tmp_path).ended(0)
     assert "mine" in result.stdout
     reason = text(OtherSchema.of(record.FILE_NAME, "record", OTHER, record.SCHEMA))
     assert f"not read: run: {reason}" in result.stdout.splitlines()

@@ -87,8 +87,7 @@ def test_a_record_among_others(cli, results, make, reason):
     found = json.loads(cli("history", results, "--json").stdout)
     assert [Path(one["folder"]).name for one in found["runs"]] == ["good"]
     assert [(Path(one["folder"]).name, reason in one["problem"]) for one in found["unreadable"]] == [("bad", True)]
-    exported = cli("export", results, "--format", "csv")
-    assert exported.returncode == 0
+    exported = cli("export", results, "--format", "csv").ended(0)
     assert len(exported.stdout.splitlines()) > 7
     assert reason in exported.stderr
     fleet = cli("fleet", "report", results)
@@ -113,8 +112,7 @@ def test_a_record_among_others(cli, results, make, reason):
 def test_another_file(cli, results, monkeypatch, make, reason, name, command):
     monkeypatch.chdir(results.parent)
     make(Path(name))
-    result = cli(*command)
-    assert result.returncode == 2
+    result = cli(*command).ended(2)
     (line,) = result.stderr.splitlines()
     assert name in line
     assert SECRET not in line
@@ -140,5 +138,4 @@ def test_links_of_ones_own_go_on_working(cli, results, tmp_path):
     (results / "good" / FILE_NAME).symlink_to(tmp_path / "scratch/moved")
     results.rename(tmp_path / "scratch/results")
     results.symlink_to("scratch/results")
-    result = cli("report", results / "good")
-    assert (result.returncode, result.stderr) == (0, "")
+    cli("report", results / "good").ended(0, stderr="")

@@ -1,7 +1,11 @@
-"""Refusals: what is typed, the code of the message, and what its text names. The table grows with each package."""
+"""Refusals come before any process starts, are one line, and leave nothing: what is typed, and the message's code.
+
+What options, files and facts about this machine decide is refused so. The table grows with each package.
+"""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -55,6 +59,14 @@ TABLE = [
     (("ablate", "intel-omp", "--until", "loss=1"), None, "cli.no-interval", "--until"),
     (("plan", "intel-omp", "--until", "loss=1"), None, "cli.no-interval", "--until"),
     (("bench", "baseline", "--full", *ALL), None, "cli.trains-one", "--full trains one workload"),
+    (("bench", "baseline", "--full", "--steps", "5"), None, "cli.has-no-effect", "--steps has no effect with --full"),
+    (("bench", "baseline", "--full", "--budget", "60s"), None, "cli.has-no-effect", "--budget"),
+    (("bench", "baseline", "--full", "--half-width", "1%"), None, "cli.has-no-effect", "--half-width"),
+    (("bench", "baseline", "--blocks", "8", "--half-width", "1%"), None, "cli.has-no-effect", "--half-width"),
+    (("submit", "intel-omp", "--dry-run", "--blocks", "8", "--half-width", "1%"), None, "cli.has-no-effect",
+     "--half-width"),
+    (("bench", "baseline", "--epochs", "2"), None, "cli.option-alone", "--epochs 2 has no effect without --full"),
+    (("bench", "baseline", "--keep-env", "NOT_SET"), None, "bench.variable-not-set", "NOT_SET"),
     (("bench", "baseline", "--channels-last", *ALL), None, "bench.no-images", "--channels-last"),
     (("bench", "baseline", "--workload", "translation", "--channels-last"), None, "bench.no-images", "translation"),
     (("bench", "baseline", "--workload", "loader-w2-b32", "--scale", "2"), None, "bench.no-scale", "loader-w2-b32"),
@@ -132,6 +144,96 @@ TABLE = [
     (("fleet", "intel-omp", "--profile", "jemalloc"), None, "cli.judge-not-measured", "--profile jemalloc"),
 ]  # fmt: skip
 
+# Of these the texts are in the tests of their commands. There are a folder of a run, ``full``, and a file, ``file``.
+BAD = [
+    # profiles and files
+    "bench intel-omp nosuch",
+    "bench ./missing.yaml",
+    "matrix baseline",
+    "ablate glibc-retain --budget 1s",
+    "plan nosuch",
+    "compare-engines nosuch --engines local,docker",
+    "submit nosuch --dry-run",
+    "loader-grid nosuch",
+    "breakdown nosuch",
+    "breakdown intel-omp nosuch",
+    "env nosuch",
+    "doctor nosuch",
+    # budgets
+    "bench intel-omp --budget 3s",
+    "bench intel-omp jemalloc glibc-retain --budget 3s",
+    "matrix --budget 10s",
+    "matrix glibc-retain intel-omp physical-cores --budget 3s",
+    "plan --budget 3s",
+    "plan intel-omp --budget 3s",
+    "compare-engines baseline --engines local,docker --budget 3s",
+    "ablate intel-omp-jemalloc-retain --budget 10s",
+    "tune --budget 1s",
+    "loader-grid --budget 3s",
+    # options that do not go together
+    "bench intel-omp --metric x",
+    "bench intel-omp --backend gloo",
+    "bench intel-omp --backend nccl --nproc 2",
+    "bench intel-omp --workload nosuch",
+    "bench intel-omp --workload missing.yaml",
+    "bench intel-omp --instances 2 --nproc 2",
+    "bench intel-omp --nproc 7 --workload cnn",
+    # engines
+    "bench intel-omp --engine docker --sif x.sif",
+    "bench intel-omp --engine apptainer --sif missing.sif",
+    "bench intel-omp --python ./missing/python",
+    "explain KMP_BLOCKTIME --engine nosuch",
+    "doctor --engine nosuch",
+    # folders
+    "bench intel-omp --resume missing",
+    "bench intel-omp --resume missing --output other",
+    "bench intel-omp --output full",
+    "matrix --output full",
+    "ablate intel-omp-jemalloc-retain --output full",
+    "tune --output full",
+    "plan --output full",
+    "plan intel-omp --output full",
+    "loader-grid --output full",
+    "bench intel-omp --output file/run",
+    "report missing",
+    "export --format csv missing",
+    "history missing",
+    "baseline save x --from missing",
+    "baseline check missing",
+    "baseline diff a b",
+    # search
+    "tune --space nosuch",
+    "tune --blocks 3",
+    "tune --exhaustive --budget 3m",
+    "tune --profile x.txt",
+    "tune --nproc 2 --space nosuch",
+    # the rest
+    "fleet report missing",
+    "fleet diff a b",
+    "advise --watch-only --output x -- true",
+    "advise --budget 0.1s -- true",
+    "doctor --watch 3s",
+    "doctor intel-omp -- true",
+    "env intel-omp --format docker",
+    # commands of the user's
+    "bench glibc-retain -- nosuchcommand train.py",
+    "bench glibc-retain -- ./nosuchcommand",
+    "bench glibc-retain -- ./file",
+    "bench glibc-retain -- python nosuch.py --epochs 1",
+    "bench glibc-retain -- python -u -X dev nosuch.py",
+    "bench glibc-retain --engine podman -- python nosuch.py",
+    "matrix -- nosuchcommand",
+    "tune -- nosuchcommand",
+    "ablate intel-omp-jemalloc-retain -- nosuchcommand",
+    "plan -- nosuchcommand",
+    "plan glibc-retain -- nosuchcommand",
+    "compare-engines baseline --engines local,podman -- python nosuch.py",
+    "advise -- nosuchcommand",
+    "advise -- python nosuch.py",
+    "doctor -- nosuchcommand",
+    "doctor -- python nosuch.py",
+]  # fmt: skip
+
 # Codes whose sentence has no second half, as what is wrong says what is to be given, or why nothing can be.
 ONE_CLAUSE = {
     "profiles.no-profile-file", "profiles.name-is-not-file", "profiles.extends-unknown", "common.not-a-mapping",
@@ -147,19 +249,59 @@ def innermost(message: Message | str) -> Message:
     return innermost(message.problem) if isinstance(message, InFile) else message
 
 
-@pytest.mark.parametrize(("command", "content", "code", "named"), TABLE)
-def test_refusal(refused, tmp_path, monkeypatch, command, content, code, named):
+@pytest.fixture
+def nothing_starts(tmp_path, monkeypatch):
+    """Have the test fail if from its call on a process starts, or if a file or the beginning of a record is left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    started: list[object] = []
+    before: list[Path] = []
+
+    def start(self: object, arguments: object, *rest: object, **options: object) -> None:
+        started.append(arguments)
+        raise OSError(f"started {arguments}")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", start)
+    yield lambda: before.extend(sorted(tmp_path.rglob("*")))
+    assert started == []
+    assert sorted(tmp_path.rglob("*")) == before
+    assert not measuring.results().exists()
+
+
+@pytest.mark.parametrize(("command", "content", "code", "named"), TABLE)
+def test_refusal(refused, nothing_starts, monkeypatch, command, content, code, named):
     if content is not None:
         Path(FILE).write_text(content)
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InputError) as caught:
-        cli._run(command)
-    assert innermost(caught.value.message).code == code
-    assert named in text_of(caught.value)
+    nothing_starts()
+    caught, run = [], cli._run
+
+    def catch(argv):
+        try:
+            return run(argv)
+        except InputError as error:
+            caught.append(error)
+            raise
+
+    monkeypatch.setattr(cli, "_run", catch)
     line = refused(*command)
-    assert line == f"envkit: {text_of(caught.value)}"
+    (error,) = caught
+    assert innermost(error.message).code == code
+    assert named in text_of(error)
+    assert line == f"envkit: {text_of(error)}"
     assert "; " in line or code in ONE_CLAUSE, "it says what to do, too"
-    assert sorted(tmp_path.rglob("*")) == before, "nothing is left behind"
-    assert not measuring.results().exists(), "no record was begun"
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_nothing_starts_and_nothing_is_left(refused, nothing_starts, tmp_path, line):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/record.jsonl").write_text("{}\n")
+    (tmp_path / "file").write_text("")
+    nothing_starts()
+    refused(*line.split())
+
+
+def test_more_arms_than_a_record_may_have(refused, tmp_path, write_profile):
+    files = [write_profile(f"mine{number}", f"env: {{OMP_NUM_THREADS: '{number + 1}'}}\n") for number in range(500)]
+    said = "501 arms or comparisons are too many for one run, which can have 500; measure them in several"
+    assert said in refused("bench", *files, "--output", tmp_path / "run", cwd=tmp_path)
+    assert not (tmp_path / "run").exists()

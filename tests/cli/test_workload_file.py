@@ -157,8 +157,7 @@ def job(tmp_path):
 
 
 def test_what_a_file_starts_is_shown_first(cli, job, tmp_path):
-    result = cli("bench", "interleave", "--workload", job, "--dry-run")
-    assert result.returncode == 0
+    result = cli("bench", "interleave", "--workload", job, "--dry-run").ended(0)
     assert result.stderr.splitlines()[0] == f"envkit: {job} starts, in {tmp_path}: touch STARTED"
     json.loads(result.stdout)  # beside what the command prints
 
@@ -168,14 +167,12 @@ def test_what_a_file_starts_is_shown_first(cli, job, tmp_path):
 )
 def test_a_file_that_others_can_write_starts_nothing(cli, job, tmp_path, arguments):
     job.chmod(0o666)
-    result = cli(*arguments, "--workload", job)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = cli(*arguments, "--workload", job).ended(2, stdout="")
     assert result.stderr == f"envkit: {text_of(InputError(WritableFile(str(job), ('chmod', 'go-w', str(job)))))}\n"
     assert not (tmp_path / "STARTED").exists()
 
 
 def test_a_file_that_others_can_replace_starts_nothing(cli, job, tmp_path):
     tmp_path.chmod(0o777)
-    result = cli("bench", "interleave", "--workload", job)
-    assert result.returncode == 2
+    result = cli("bench", "interleave", "--workload", job).ended(2)
     assert f"because they can write to {tmp_path}; move it to a folder of your own" in result.stderr

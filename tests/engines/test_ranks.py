@@ -179,7 +179,7 @@ def test_a_sample_of_several_ranks(workload, nproc):
 
 @two_cpus
 def test_weak_scaling_gives_each_of_two_processes_the_batch_of_one():
-    """By what ``bench --nproc 2 --weak`` gives to workers (tests/cli/commands/test_weak_scaling.py)."""
+    """By what ``bench --nproc 2 --weak`` gives to workers (tests/cli/commands/test_ranks.py)."""
     twice = Train("cnn", "synthetic", steps=STEPS, options=Options(scale=2), profiles_ranks=False)
     two = document_of(Ranks(2, twice))
     one = document_of(Ranks(1, worker("cnn", 1, data="synthetic"), cpu_shares=2))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import hashlib
-import http.server
 import io
 import json
 import tarfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.images.faulty_server import served_with
 
 # conda replaces this in files that mention it by the path of the prefix, and pads binary files with zeros.
 PLACEHOLDER = "/placeholder" * 20
@@ -75,17 +74,5 @@ def index(folder: Path) -> None:
 @contextlib.contextmanager
 def served(channel: Path) -> Iterator[str]:
     """The channel's address on loopback."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=str(channel.parent))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/{channel.name}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served_with("", channel.parent, "no such file") as address:
+        yield f"{address}/{channel.name}"

@@ -22,6 +22,14 @@ tiny:
 """
 
 
+def assert_one_clear_line(result: subprocess.CompletedProcess[str], status: int, *parts: str) -> None:
+    """A script failed so, and said why in one line, with these parts."""
+    assert result.returncode == status, result
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
 def copy_of_scripts(folder: Path) -> Path:
     """Make ``folder`` a copy of what scripts of images/ need of the project, to change.
 

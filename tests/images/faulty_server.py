@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import http.server
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.loopback import Quiet, serving
 
 # A request is never answered, refused, answered with some page, or with half of the file.
 FAULTS = ("hangs", "404", "page", "cut short")
 PAGE = b"<html><body>please log in</body></html>"
 
 
-class _Handler(http.server.SimpleHTTPRequestHandler):
+class _Handler(Quiet):
     """``fault`` is how those requests go whose path has ``where`` in it; the others get their files."""
 
     def __init__(self, *arguments: object, fault: str, where: str, ended: threading.Event, directory: str) -> None:
@@ -44,21 +45,14 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @contextlib.contextmanager
 def served_with(fault: str, folder: Path, where: str = "") -> Iterator[str]:
     """The address of ``folder``. Whose path has ``where`` in it has the fault."""
     ended = threading.Event()
     handler = functools.partial(_Handler, fault=fault, where=where, ended=ended, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        ended.set()
-        server.shutdown()
-        server.server_close()
+    with serving(handler) as address:
+        try:
+            yield address
+        finally:
+            ended.set()

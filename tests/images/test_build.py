@@ -15,11 +15,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
 from tests.images.conda_channel import make_channel, served
-from tests.images.conftest import copy_of_scripts
+from tests.images.conftest import assert_one_clear_line, copy_of_scripts
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = sorted(
     path
     for path in [*PROJECT.glob("images/*"), *PROJECT.glob(".ci/engines/*"), PROJECT / ".ci/run"]
@@ -32,13 +32,6 @@ def build(*arguments: object, tree: Path = PROJECT, **variables: str) -> subproc
         [tree / "images/build", *map(str, arguments)], cwd=tree, env={**os.environ, **variables}, timeout=600,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-
-
-def assert_one_clear_line(result: subprocess.CompletedProcess[str], status: int, *parts: str) -> None:
-    assert result.returncode == status, result
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    for part in parts:
-        assert part in result.stderr
 
 
 @pytest.fixture

@@ -16,21 +16,22 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
 from tests.images.conda_channel import index, make_channel, make_package, served
+from tests.images.conftest import assert_one_clear_line
 from tests.images.faulty_server import FAULTS, served_with
+from tests.loopback import Quiet, serving
 
 pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="the lock is for linux-64"
 )
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
 EMPTY = '{"packages": []}'
 COMMAND = [sys.executable, str(PROJECT / "images/conda_libraries.py")]
 
@@ -62,13 +63,6 @@ def run(lock: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 
-def assert_one_clear_line(result: subprocess.CompletedProcess[str], *parts: str) -> None:
-    assert result.returncode == 2, result
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    for part in parts:
-        assert part in result.stderr
-
-
 @contextlib.contextmanager
 def answering(
     status: int, headers: dict[str, str], body: bytes | None
@@ -76,7 +70,7 @@ def answering(
     """Answer every request alike, with no end where ``body`` is None; and keep what was asked."""
     asked: list[http.server.BaseHTTPRequestHandler] = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             asked.append(self)
             self.send_response(status)
@@ -90,21 +84,21 @@ def answering(
 
         do_HEAD = do_GET
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as address:
+        yield address, asked
 
 
 @pytest.fixture
 def lock(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(made / "conda.lock", tmp_path))
+
+
+@pytest.fixture
+def files(lock: Path, url: str, tmp_path: Path) -> Path:
+    """What the lock names, fetched."""
+    folder = tmp_path / "files"
+    assert run(lock, "fetch", folder, "--channel", url).returncode == 0
+    return folder
 
 
 def test_the_lock_names_every_file_with_its_hash(lock: Path, channel: Path) -> None:
@@ -135,9 +129,8 @@ def test_locking_prints_what_it_locked(tmp_path: Path, url: str, channel: Path) 
     assert rest == expected
 
 
-def test_fetched_files_install_without_the_channel(lock: Path, url: str, channel: Path, tmp_path: Path) -> None:
-    files, prefix = tmp_path / "files", tmp_path / "prefix"
-    assert run(lock, "fetch", files, "--channel", url).returncode == 0
+def test_fetched_files_install_without_the_channel(lock: Path, files: Path, channel: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
     shutil.rmtree(channel)
     for _ in range(2):  # a second time changes nothing
         result = run(lock, "install", prefix, "--from", files, "--channel", "http://127.0.0.1:9/none")
@@ -152,9 +145,8 @@ def test_fetched_files_install_without_the_channel(lock: Path, url: str, channel
     )
 
 
-def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, url: str, tmp_path: Path) -> None:
-    files, prefix = tmp_path / "files", tmp_path / "prefix"
-    run(lock, "fetch", files, "--channel", url)
+def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, files: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
     result = run(lock, "install", prefix, "--from", files, "--final-prefix", "/opt/kit/conda")
     assert result.returncode == 0, result.stderr
     assert (prefix / "bin/jemalloc-config").read_text().endswith("echo /opt/kit/conda/lib\n")
@@ -163,21 +155,18 @@ def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, url: 
     assert str(prefix).encode() not in library
 
 
-def test_manifest_is_what_sha256sum_says(lock: Path, url: str, tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    run(lock, "fetch", files, "--channel", url)
+def test_manifest_is_what_sha256sum_says(lock: Path, files: Path) -> None:
     names = sorted(path.name for path in files.iterdir())
     expected = subprocess.run(["sha256sum", *names], cwd=files, capture_output=True, text=True, check=True)
     assert run(lock, "manifest", files).stdout == expected.stdout
 
 
-def test_libraries_of_a_virtual_environment_are_attributed(lock: Path, url: str, tmp_path: Path) -> None:
-    files, venv = tmp_path / "files", tmp_path / "venv"
+def test_libraries_of_a_virtual_environment_are_attributed(lock: Path, files: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
     venv.mkdir()
     (venv / "pyvenv.cfg").touch()
     (venv / "bin").mkdir()
     (venv / "bin/python").symlink_to(sys.executable)
-    run(lock, "fetch", files, "--channel", url)
     # the packages of this Python, as a real environment would have its own
     site = venv / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     site.parent.mkdir(parents=True)
@@ -195,27 +184,23 @@ def test_libraries_of_a_virtual_environment_are_attributed(lock: Path, url: str,
 def test_a_file_that_the_channel_replaced_is_refused(lock: Path, url: str, channel: Path, tmp_path: Path) -> None:
     archive = make_package(channel, "jemalloc", "libm.so.6", "libjemalloc.so.2", ["libneeded"])
     result = run(lock, "fetch", tmp_path / "files", "--channel", url)
-    assert_one_clear_line(result, f"{url}/linux-64/{archive.name}", "SHA-256", "use another mirror")
+    assert_one_clear_line(result, 2, f"{url}/linux-64/{archive.name}", "SHA-256", "use another mirror")
     assert not list((tmp_path / "files").glob("jemalloc*"))
 
 
-def test_a_fetched_file_that_was_changed_stops_everything(lock: Path, url: str, tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    run(lock, "fetch", files, "--channel", url)
+def test_a_fetched_file_that_was_changed_stops_everything(lock: Path, files: Path, url: str, tmp_path: Path) -> None:
     changed = files / "jemalloc-5.3.0-h0_0.tar.bz2"
     changed.write_bytes(changed.read_bytes() + b"\0")
     for command in (("fetch", files, "--channel", url), ("manifest", files),
                     ("install", tmp_path / "prefix", "--from", files)):  # fmt: skip
-        assert_one_clear_line(run(lock, *command), str(changed), "SHA-256", "remove the file and fetch again")
+        assert_one_clear_line(run(lock, *command), 2, str(changed), "SHA-256", "remove the file and fetch again")
     assert not (tmp_path / "prefix").exists()
 
 
-def test_a_fetched_file_that_is_missing_is_named(lock: Path, url: str, tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    run(lock, "fetch", files, "--channel", url)
+def test_a_fetched_file_that_is_missing_is_named(lock: Path, files: Path, tmp_path: Path) -> None:
     (files / "gperftools-5.3.0-h0_0.tar.bz2").unlink()
     result = run(lock, "install", tmp_path / "prefix", "--from", files)
-    assert_one_clear_line(result, "gperftools-5.3.0-h0_0.tar.bz2", "missing", "fetch")
+    assert_one_clear_line(result, 2, "gperftools-5.3.0-h0_0.tar.bz2", "missing", "fetch")
 
 
 @pytest.mark.parametrize("command", ["lock", "fetch"])
@@ -223,7 +208,7 @@ def test_a_channel_that_does_not_answer(lock: Path, tmp_path: Path, command: str
     before = lock.read_bytes()
     folder = [tmp_path / "files"] if command == "fetch" else []
     result = run(lock, command, *folder, "--channel", "http://127.0.0.1:9/conda-forge")
-    assert_one_clear_line(result, "http://127.0.0.1:9/conda-forge", "does not answer", "libraries: debian")
+    assert_one_clear_line(result, 2, "http://127.0.0.1:9/conda-forge", "does not answer", "libraries: debian")
     assert lock.read_bytes() == before
 
 
@@ -231,7 +216,7 @@ def test_a_channel_without_the_packages(lock: Path, url: str, channel: Path) -> 
     for archive in channel.glob("linux-64/jemalloc*"):
         archive.unlink()
     index(channel)
-    assert_one_clear_line(run(lock, "lock", "--channel", url), url, "jemalloc")
+    assert_one_clear_line(run(lock, "lock", "--channel", url), 2, url, "jemalloc")
 
 
 ENTRY = (
@@ -259,7 +244,7 @@ ENTRY = (
 def test_a_lock_that_is_not_one(tmp_path: Path, change: str, said: str) -> None:
     path = tmp_path / "conda.lock"
     path.write_text(change)
-    assert_one_clear_line(run(path, "fetch", tmp_path / "files"), str(path), said)
+    assert_one_clear_line(run(path, "fetch", tmp_path / "files"), 2, str(path), said)
 
 
 @pytest.mark.parametrize("command", ["check", "fetch", "install", "manifest"])
@@ -274,7 +259,7 @@ def test_nothing_is_installed_without_a_lock_and_the_command_that_locks_is_named
     channel = [] if command == "manifest" else ["--channel", url]
     result = run(path, command, *arguments, *channel)
     locks = f"--lock {path} lock"
-    assert_one_clear_line(result, str(path), "only locked packages are installed", locks, "libraries: debian")
+    assert_one_clear_line(result, 2, str(path), "only locked packages are installed", locks, "libraries: debian")
     assert result.stdout == ""
     assert not target.exists()
     assert (path.read_text() if path.exists() else None) == content
@@ -293,7 +278,7 @@ def test_the_shipped_lock_installs_nothing_that_it_does_not_name(tmp_path: Path,
     if json.loads((PROJECT / "images/cpu/conda.lock").read_text())["packages"]:
         assert result.returncode == 0, result.stderr
     else:
-        assert_one_clear_line(result, "names no packages yet", ".venv/bin/python images/conda_libraries.py lock'")
+        assert_one_clear_line(result, 2, "names no packages yet", ".venv/bin/python images/conda_libraries.py lock'")
 
 
 def test_a_lock_is_made_in_a_folder_that_is_made_too(tmp_path: Path, url: str) -> None:
@@ -323,18 +308,18 @@ def test_a_version_that_is_asked_for_is_locked(tmp_path: Path, url: str) -> None
 
 def test_a_version_that_the_channel_has_not(tmp_path: Path, url: str) -> None:
     result = run(tmp_path / "conda.lock", "lock", "--channel", url, "--pin", "jemalloc=5.2.1")
-    assert_one_clear_line(result, url, "has no jemalloc ==5.2.1 and gperftools that go together")
+    assert_one_clear_line(result, 2, url, "has no jemalloc ==5.2.1 and gperftools that go together")
 
 
 def test_a_lock_with_another_version_than_is_asked_for(lock: Path) -> None:
     result = run(lock, "check", "--pin", "jemalloc=5.2.1")
     command = f"--lock {lock} lock --pin jemalloc=5.2.1"
-    assert_one_clear_line(result, str(lock), "has jemalloc 5.3.0, and 5.2.1 is asked for", command)
+    assert_one_clear_line(result, 2, str(lock), "has jemalloc 5.3.0, and 5.2.1 is asked for", command)
 
 
 @pytest.mark.parametrize("text", ["jemalloc", "jemalloc=", "jemalloc=new", "mimalloc=2.0"])
 def test_what_is_no_version_of_a_package(lock: Path, text: str) -> None:
-    assert_one_clear_line(run(lock, "check", "--pin", text), f"--pin {text}: is not NAME=VERSION")
+    assert_one_clear_line(run(lock, "check", "--pin", text), 2, f"--pin {text}: is not NAME=VERSION")
 
 
 # As COMMAND is, but it waits for other than half a minute: shorter where a request hangs, and longer where all are
@@ -376,7 +361,7 @@ def test_a_bad_channel_ends_in_one_line_and_leaves_nothing_half_made(
             [sys.executable, "-c", PATIENT_FOR.format(patience_s), *map(str, words)], cwd=PROJECT, capture_output=True,
             text=True, check=False, timeout=240,
         )  # fmt: skip
-    assert_one_clear_line(result, address)
+    assert_one_clear_line(result, 2, address)
     assert re.search(said[fault], result.stderr), result.stderr
     assert lock.read_bytes() == before
     assert not list(tmp_path.rglob("*.partial"))
@@ -389,7 +374,7 @@ def test_a_bad_channel_ends_in_one_line_and_leaves_nothing_half_made(
 @pytest.mark.parametrize("command", ["lock", "fetch"])
 def test_a_channel_that_is_no_address(lock: Path, tmp_path: Path, command: str, channel: str) -> None:
     folder = [tmp_path / "files"] if command == "fetch" else []
-    assert_one_clear_line(run(lock, command, *folder, "--channel", channel), f"--channel {channel}: is no address")
+    assert_one_clear_line(run(lock, command, *folder, "--channel", channel), 2, f"--channel {channel}: is no address")
 
 
 NOT_TAKEN = (
@@ -405,7 +390,7 @@ def test_a_channel_that_others_on_the_way_can_change_is_refused(
 ) -> None:
     before, folder = lock.read_bytes(), [tmp_path / "files"] if command in ("fetch", "install") else []
     result = run(lock, command, *folder, "--channel", channel)
-    assert_one_clear_line(result, "--channel ", "use https, a file:// or an address of this machine")
+    assert_one_clear_line(result, 2, "--channel ", "use https, a file:// or an address of this machine")
     assert lock.read_bytes() == before
     assert not (tmp_path / "files").exists()
 
@@ -424,13 +409,13 @@ def test_a_channel_can_be_a_folder(lock: Path, channel: Path, tmp_path: Path) ->
 def test_a_channel_that_leads_elsewhere_is_not_followed_there(lock: Path, tmp_path: Path) -> None:
     with answering(302, {"Location": "http://192.0.2.1/jemalloc.conda"}, b"") as (url, _):
         result = run(lock, "fetch", tmp_path / "files", "--channel", f"{url}/conda-forge")
-    assert_one_clear_line(result, "leads to http://192.0.2.1/jemalloc.conda", "is not https")
+    assert_one_clear_line(result, 2, "leads to http://192.0.2.1/jemalloc.conda", "is not https")
 
 
 def test_a_file_without_an_end_is_not_read_to_one(lock: Path, tmp_path: Path) -> None:
     with answering(200, {}, None) as (url, _):
         result = run(lock, "fetch", tmp_path / "files", "--channel", f"{url}/conda-forge")
-    assert_one_clear_line(result, "is longer than the", "bytes of the lock")
+    assert_one_clear_line(result, 2, "is longer than the", "bytes of the lock")
     assert not list((tmp_path / "files").iterdir())
 
 
@@ -462,11 +447,10 @@ def test_a_password_of_a_channel_is_used_and_never_printed(
     ids=["fetch", "install", "lock"],
 )
 def test_a_full_disk_leaves_nothing_half_made(
-    lock: Path, url: str, tmp_path: Path, arguments: tuple[str, ...], named: str, left: list[str]
+    lock: Path, files: Path, url: str, tmp_path: Path, arguments: tuple[str, ...], named: str, left: list[str]
 ) -> None:
-    disk, files = tmp_path / "disk", tmp_path / "files"
+    disk = tmp_path / "disk"
     disk.mkdir()
-    assert run(lock, "fetch", files, "--channel", url).returncode == 0
     used = lock if arguments[0] != "lock" else disk / "new.lock"
     command = [*COMMAND, "--lock", used, *arguments, "--channel", url]
     words = [str(word).format(disk=disk, files=files) for word in command]

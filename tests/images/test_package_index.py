@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
+from tests.images.conftest import assert_one_clear_line
 from tests.images.faulty_server import served_with
 from tests.images.made_wheel import make_wheel
-from tests.images.test_wheelhouse import PROJECT, assert_one_clear_line
 
 # How each is called, the folder that it fills, and what is there only when it is done.
 SCRIPTS = {

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.engines.base import PROJECT
 
-from tests.images.test_build import PROJECT, assert_one_clear_line, build
+from tests.images.conftest import assert_one_clear_line
+from tests.images.test_build import build
 
 # Its answers are files in its own folder; without one it refuses.
 DOCKER = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.images.conftest import assert_one_clear_line
 from tests.images.made_wheel import make_wheel
-from tests.images.test_wheelhouse import assert_one_clear_line
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
-from tests.images.conftest import copy_of_scripts
-from tests.images.test_build import assert_one_clear_line
+from tests.images.conftest import assert_one_clear_line, copy_of_scripts
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
 LOCK, TORCH = "cpu/requirements.lock", "cpu/torch.lock"
 # What a release of intel-openmp needs in a release of its own, and nothing else does.
 COME_ALONG = ("intel-cmplr-lib-ur", "tcmlib", "umf")

@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
+from tests.images.conftest import assert_one_clear_line
+
 # A small wheel of the image, whatever its version is now.
 SMALL = "mpmath-*.whl"
 
@@ -20,13 +22,6 @@ def images(*arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Compl
     """Run a script of images/."""
     command = [*prefix, str(PROJECT / "images" / str(arguments[0])), *map(str, arguments[1:])]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=600)
-
-
-def assert_one_clear_line(result: subprocess.CompletedProcess[str], status: int, *parts: str) -> None:
-    assert result.returncode == status, result
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    for part in parts:
-        assert part in result.stderr
 
 
 @pytest.fixture(scope="module")

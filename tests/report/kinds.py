@@ -9,10 +9,9 @@ from typing import Any
 from envkit.bench.arms import Ablated
 from envkit.bench.record import Event
 
-from tests.plans import with_arms
 from tests.records import judge
 from tests.report import test_grid, test_multi_workload
-from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, busy, disturbed, failed
+from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, busy, disturbed, failed, of_baseline
 from tests.reports import events_of
 from tests.simulation import times
 
@@ -70,12 +69,6 @@ def _calibration() -> list[Event]:
     return again
 
 
-def _alone() -> list[Event]:
-    events = events_of()
-    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
-    return [event for event in events if event.get("arm") in (None, "baseline")]
-
-
 KINDS: dict[str, Callable[[], list[Event]]] = {
     "faster": lambda: events_of(12, mine={"seconds": times(0.6), **FAULTS}),
     "faster-mkl": lambda: with_environment(events_of(12, mine={"seconds": times(0.6), **MAPPED}), **MKL),
@@ -98,7 +91,7 @@ KINDS: dict[str, Callable[[], list[Event]]] = {
     "one-run-each": lambda: events_of(1, study={"epochs": 10}),
     "calibration": _calibration,
     "ablated": _ablated,
-    "alone": _alone,
+    "alone": lambda: of_baseline(events_of()),
     "loader": test_grid.events,
     "workloads": test_multi_workload.events,
 }

@@ -9,6 +9,8 @@ from envkit.bench.record import Event
 from envkit.engines.messages import Killed
 from envkit.messages import Message
 
+from tests.plans import with_arms
+
 # What workers see of themselves that were to run with GNU's OpenMP.
 NOT_IN_EFFECT = {"evidence": {"openmp": {"runtime": "intel"}}}
 NOT_VERIFIED = {"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}
@@ -23,6 +25,12 @@ def disturbed(events: list[Event], *blocks: int, arm: str = "mine", **usage: Any
         if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
             event["usage"] |= usage or {"worker_cpus_steal_s": 2 * event["seconds"]}
     return events
+
+
+def of_baseline(events: list[Event]) -> list[Event]:
+    """Return the events without those of other arms than the baseline, as of a run that compares nothing."""
+    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
+    return [event for event in events if event.get("arm") in (None, "baseline")]
 
 
 def failed(

@@ -13,7 +13,7 @@ from envkit.worker.workloads import loader
 from envkit.worker.workloads.loader_epochs import Settings
 
 from tests.records import conclude
-from tests.reports import events_of, markdown_of, printed, said
+from tests.reports import markdown_of, of_cells, printed, said
 
 DATA_LOADER = loader.Settings(2, 32, 2)
 CELLS = {  # seconds more of the steps that begin an epoch; all others take 0.1 s
@@ -25,19 +25,11 @@ STEPS = 10  # two epochs
 
 def events(cells=CELLS, blocks=3, **options):
     """The run that measured them."""
-    (first, _), (second, _), *rest = cells.items()
     behaviours = {
         one: {"seconds": [0.1 * STEPS], "begin_s": more, "images_per_step": one.base.batch}
         for one, more in cells.items()
     }
-    names = {"baseline": first, "mine": second, **{one.workload: one for one, _ in rest}}
-    return events_of(
-        blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
-        profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
-        workloads={name: one.workload for name, one in names.items()},
-        study={"workloads": {one.workload: WorkloadSpec(5, STEPS) for one in cells}, "blocks": 3},
-        **options,
-    )  # fmt: skip
+    return of_cells(behaviours, WorkloadSpec(5, STEPS), blocks, **options)
 
 
 def test_what_an_epoch_takes_is_taken_apart():

@@ -13,7 +13,7 @@ from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
 from tests.records import conclude
-from tests.reports import events_of, markdown_of, printed
+from tests.reports import events_of, markdown_of, of_cells, printed
 
 CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead
     Settings(0, 16, 0): 0.32, Settings(0, 64, 0): 1.28, Settings(2, 16, 2): 0.16, Settings(2, 64, 2): 0.512,
@@ -23,19 +23,9 @@ CELLS = {  # seconds of a sample of two steps, by workers, batch and how many ba
 
 def events(cells=CELLS, blocks=3, **options):
     """The run that measured them, with a second and a third sample that take a little more and less."""
-    (first, _), (second, _), *rest = cells.items()
     behaviours = {one: {"seconds": [took, 1.1 * took, 0.9 * took], "images_per_step": one.batch}
                   for one, took in cells.items()}  # fmt: skip
-    names = {"baseline": first, "mine": second, **{one.workload: one for one, _ in rest}}
-    return events_of(
-        blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
-        profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
-        workloads={name: one.workload for name, one in names.items()},
-        study={
-            "workloads": {one.workload: WorkloadSpec(1, 2) for one in cells}, "blocks": 3,
-        },
-        **options,
-    )  # fmt: skip
+    return of_cells(behaviours, WorkloadSpec(1, 2), blocks, **options)
 
 
 def test_arms_train_the_workload_of_their_setting():
@@ -55,19 +45,6 @@ def test_a_table_for_each_number_of_batches_made_ahead():
     assert (few.title, many.title) == (Prefetching(2, None), Prefetching(8, None))
     assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [2])  # without workers none is made ahead
     assert few.cells[2, 16].seconds == pytest.approx(5.0)
-
-
-def test_what_is_printed():
-    text = printed(events())
-    lines = text.splitlines()
-    begin = lines.index("s per 1,000 images, prefetch_factor 2")
-    assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
-        ["batch", "0", "workers", "2", "workers", "4", "workers"],
-        ["16", "10.00", "5.00", "6.25"],
-        ["64", "10.00", "4.00", "4.50"],
-    ]
-    assert "s per 1,000 images, prefetch_factor 8" in lines
-    assert max(map(len, lines)) <= 80
 
 
 def test_the_fastest_says_how_sure_it_is_and_what_to_try():

@@ -22,10 +22,10 @@ from envkit.report.parts import together
 from envkit.stats.verdict import Verdict
 from rich.console import Console
 
-from tests.records import conclude
+from tests.records import BEGUN, conclude
 from tests.report.kinds import MAPPED, MKL, with_environment
-from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed
-from tests.reports import BEGUN, details, events_of, printed
+from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed
+from tests.reports import details, events_of, printed
 from tests.simulation import times
 
 CALIBRATION = {"scale": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
@@ -352,14 +352,6 @@ def test_a_folder_with_blanks_can_be_pasted():
     out = io.StringIO()
     terminal.show(model.report_of(conclude(events_of()), "my runs/a"), Console(file=out, width=80))
     assert "envkit report 'my runs/a' --details" in out.getvalue()
-
-
-def test_of_a_failed_worker_the_last_lines_are_shown_and_nothing_is_claimed():
-    text = printed(failed(events_of(), stderr="one\ntwo\nthree\nfour\n"))
-    assert "Failed    block 7, mine: the worker was killed by signal SIGKILL" in text
-    assert "          | two\n          | three\n          | four\n" in text
-    assert "| one" not in text
-    assert "CI" not in text
 
 
 # --- disturbed blocks with another speedup, and total times ---

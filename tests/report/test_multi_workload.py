@@ -127,17 +127,6 @@ def test_a_disturbance_marks_the_workload_that_it_hit():
 # --- what is said ---
 
 
-def test_one_table_says_which_profile_wins_where():
-    text = printed(events())
-    (mine,), (slow,) = ([words for words in cells(text, "cnn") if words[1] == name] for name in ("mine", "slow"))
-    assert (mine[2], mine[6]) == ("2.00x", "faster")
-    assert (slow[2], slow[6]) == ("0.67x", "slower")
-    there = cells(text, "translation")
-    assert [words[1] for words in there] == ["mine", "slow"]
-    assert "within 2%" in " ".join(there[0])
-    assert max(len(line) for line in text.splitlines()[:-3] if "envkit bench" not in line) <= 80
-
-
 def test_what_was_trained_and_learnt():
     lines = details(events()).splitlines()
     assert any(line.split()[:6] == ["cnn", "64", "images", "333.33", "192", "2.298"] for line in lines)

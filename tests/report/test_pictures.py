@@ -191,11 +191,13 @@ def contrast(colour):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("picture", pictures.PICTURES, ids=lambda picture: picture.name)
+@pytest.mark.parametrize("picture", [*pictures.PICTURES, pictures.LEARNING_CURVES], ids=lambda picture: picture.name)
 @pytest.mark.parametrize("others", [{}, MANY], ids=["two", "many"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 def test_all_words_can_be_read(picture, others, narrow):
-    events = disturbed(events_of(10, others=others, calibration=CALIBRATION), 1)
+    learns = picture is pictures.LEARNING_CURVES
+    usual = disturbed(events_of(10, others=others, calibration=CALIBRATION), 1)
+    events = trained(others=others) if learns else usual
     figure = drawn(picture, events, narrow)
     assert {one.get_fontsize() >= 9 for one in texts(figure)} == {True}
     assert {contrast(one.get_color()) >= 4.5 for one in texts(figure)} == {True}
@@ -231,12 +233,10 @@ def test_steps_of_larger_batches_are_told_of():
 
 @pytest.mark.slow
 def test_steps_of_several_at_once_are_told_of():
-    events = events_of()
+    events, said = events_of(), "several trainings at once: a step is one step of each, and speedups are per item"
     events[0]["study"]["arms"][1]["instances"] = 2
     for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
-        assert "several trainings at once: a step is one step of each, and speedups are per item" in words(
-            drawn(picture, events)
-        )
+        assert said in words(drawn(picture, events))
 
 
 def test_an_svg_takes_its_colours_from_the_page():
@@ -316,17 +316,6 @@ def test_long_trainings_are_in_minutes():
     figure = drawn(pictures.LEARNING_CURVES, trained(seconds=[600.0]))
     assert "minutes of training" in words(figure)
     assert figure.axes[1].lines[1].get_xdata()[-1] == pytest.approx(10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("others", [(), MANY], ids=["two", "many"])
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
-def test_all_words_of_learning_curves_can_be_read(others, narrow):
-    figure = drawn(pictures.LEARNING_CURVES, trained(others=others), narrow)
-    assert {one.get_fontsize() >= 9 for one in texts(figure)} == {True}
-    inside, page = figure.get_tightbbox(), figure.bbox_inches
-    assert (inside.x0 >= page.x0, inside.x1 <= page.x1) == (True, True)
-    assert (inside.y0 >= page.y0, inside.y1 <= page.y1) == (True, True)
 
 
 def test_learning_curves_are_drawn_where_there_are_some(monkeypatch):

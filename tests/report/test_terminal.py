@@ -19,15 +19,6 @@ def folder(tmp_path):
     return write(tmp_path / "run", events)
 
 
-@pytest.mark.parametrize("command", [("report", "--details"), ("history",)])
-def test_texts_of_a_record_are_harmless(cli, folder, command):
-    name, *options = command
-    shown = cli(name, folder, *options)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "mi\\x1b[2Jne" in shown.stdout
-    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*shown.stdout}
-
-
 def test_escapes_of_control_characters_take_no_other_character_s_place(capsys):
     text = "\x1b" * 5 + " and all the words that follow "
     out = terminal.console()
@@ -37,8 +28,11 @@ def test_escapes_of_control_characters_take_no_other_character_s_place(capsys):
     assert max(map(len, shown.splitlines())) <= terminal.WIDTH
 
 
-def test_what_looks_like_markup_is_shown(cli, folder):
-    assert "[31m\\x9b2J\\u202eb [/x] [red] :smile: c" in cli("report", folder, "--details").stdout
+def test_what_looks_like_markup_is_shown_and_texts_of_a_record_are_harmless_in_a_file_too(cli, folder):
+    shown = cli("report", folder, "--details").stdout
+    assert "[31m\\x9b2J\\u202eb [/x] [red] :smile: c" in shown
+    assert "mi\\x1b[2Jne" in shown
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*shown}
 
 
 def test_texts_of_a_profile_are_harmless_where_they_are_shown_and_refused(cli, refused, simulation, tmp_path):

@@ -13,12 +13,12 @@ from envkit.report import advice, verdict
 from envkit.report.messages import verdicts as said
 from envkit.worker.workloads.loader import Settings
 
-from tests.plans import study_of, with_arms
+from tests.plans import study_of
 from tests.records import conclude
 from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.report.kinds import NOISY
-from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, busy, disturbed, failed
+from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, busy, disturbed, failed, of_baseline
 from tests.reports import events_of
 from tests.simulation import times
 
@@ -117,25 +117,17 @@ def test_other_programs_that_take_a_cpu_are_named_whatever_share_of_the_blocks_t
 
 
 def test_the_reference_alone():
-    events = events_of()
-    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
-    alone = [event for event in events if event.get("arm") in (None, "baseline")]
+    alone = of_baseline(events_of())
     assert first(alone) == said.NothingCompared("baseline")
     assert first(alone[:1]) == said.NothingMeasured()
-
-
-def _of_baseline(events):
-    """Return the run without its profile."""
-    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
-    return [event for event in events if event.get("arm") in (None, "baseline")]
 
 
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        (_of_baseline(failed(events_of(), "baseline")), said.WorkerFailed("baseline", Killed("SIGKILL"))),
-        (_of_baseline(events_of(baseline=NOT_IN_EFFECT)), said.NotInEffect("baseline")),
-        (_of_baseline(events_of(ended="interrupted")), said.Unfinished("baseline", 7)),
+        (of_baseline(failed(events_of(), "baseline")), said.WorkerFailed("baseline", Killed("SIGKILL"))),
+        (of_baseline(events_of(baseline=NOT_IN_EFFECT)), said.NotInEffect("baseline")),
+        (of_baseline(events_of(ended="interrupted")), said.Unfinished("baseline", 7)),
         (failed(grid.events()), said.WorkerFailed("mine", Killed("SIGKILL"))),
         (grid.events(ended=None), said.Unfinished("8 loader settings", 3)),
     ],
@@ -149,7 +141,7 @@ def test_an_earlier_failure_of_a_run_that_went_on_counts_for_nothing():
     begun, end = events_of()[:-1], events_of()[-1]
     problem = Killed("SIGKILL").to_json()
     failure = {"event": "failure", "time": end["time"], "block": 6, "arm": "baseline", "problem": problem, "stderr": ""}
-    assert first(_of_baseline([*begun, failure, end])) == said.NothingCompared("baseline")
+    assert first(of_baseline([*begun, failure, end])) == said.NothingCompared("baseline")
 
 
 def test_images_and_ranks_are_named():

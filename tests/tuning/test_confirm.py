@@ -27,6 +27,7 @@ from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from envkit.worker.request import Train
 
 from tests import records
+from tests.plans import study_of
 from tests.records import USAGE, conclude
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
@@ -40,7 +41,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     """A run whose arms take these shares of the baseline's time; None leaves one out."""
     factors = {"baseline": 1.0, "jemalloc": shipped, "tuned": tuned}
     arms = [records.arm(name) for name, factor in factors.items() if factor is not None]
-    events = [records.run_event(arms, seed=1, blocks=BLOCKS)]
+    events = [records.run_event(study_of([Arm(**arm) for arm in arms], seed=1, blocks=BLOCKS))]
     compared = confirm.contrasts([Arm(**arm) for arm in events[0]["study"]["arms"]])
     events[0]["study"]["contrasts"] = [asdict(one) for one in compared]
     for block in range(BLOCKS):

@@ -14,6 +14,7 @@ from envkit.worker.messages.user_command import FewerStepsThanAsked
 from tests.advice.trainings import observed
 from tests.cli.commands.advice_document import parsed
 from tests.cli.commands.conftest import words
+from tests.sessions import rewrite
 from tests.simulation import times
 
 # How much longer than the baseline's workers those of each profile take.
@@ -66,9 +67,8 @@ def raced(run_folder):
     return lambda *kinds: [event for event in record.read(run_folder / "race") if not kinds or event["event"] in kinds]
 
 
-def test_the_fastest_is_compared_with_the_baseline(advise, run_folder):
-    result = advise()
-    assert result.returncode == 0, result.stderr
+def test_the_fastest_is_compared_with_the_baseline(advise, cli, tmp_path):
+    result = advise().ended(0)
     said = words(result.stdout)
     assert "Try glibc-retain first: 1.11x baseline speed is expected" in said
     assert "FASTEST IN THE RACE fast, of 4 profiles; few samples chose it, so this claims nothing yet" in said
@@ -79,16 +79,9 @@ def test_the_fastest_is_compared_with_the_baseline(advise, run_folder):
     assert "Use envkit exec fast --python" in said
     assert "Keep a file to commit, baselines/train.json: envkit baseline save train --from run" in said
     assert "NOT FOUND" not in said
-
-
-def test_the_command_that_keeps_the_result_works(advise, cli, tmp_path):
-    advise()
     assert cli("baseline", "save", "train", "--from", "run", cwd=tmp_path).returncode == 0
     assert (tmp_path / "baselines/train.json").exists()
-
-
-def test_the_time_is_said_before_anything_races(advise):
-    result = advise()
+    # the time is said before anything races
     said = words(result.stderr)
     assert (
         "envkit: 4 profiles race now, and the slower half leaves after block 6, 18; the fastest is then compared with "
@@ -113,8 +106,7 @@ def test_samples_of_the_race_claim_nothing(advise, run_folder, raced):
 
 def test_a_race_s_report_has_no_verdict(advise, cli, run_folder):
     advise()
-    result = cli("report", run_folder / "race")
-    assert result.returncode == 0, result.stderr
+    result = cli("report", run_folder / "race").ended(0)
     said = words(result.stdout)
     assert said.startswith("FASTEST IN THE RACE fast, of 4 profiles; few samples chose it, so this claims nothing yet ")
     assert "CI" not in said
@@ -136,8 +128,7 @@ def test_the_report_of_a_race_whose_winner_was_not_compared_offers_that(advise, 
 def test_a_single_candidate_is_compared_at_once(advise, candidates, run_folder):
     candidates("near")
     assert parsed(advise("--json", "--output", f"{run_folder}-json").stdout)["race"] == []
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     assert "near is compared with the baseline now; all this takes about 3 minutes" in words(result.stderr)
     assert "FASTER near: 1.9" in words(result.stdout)
     assert not (run_folder / "race").exists()
@@ -177,8 +168,7 @@ def test_a_long_budget_has_a_longer_confirmation_and_no_longer_race_than_the_lon
 
 def test_one_that_fails_leaves_the_race(advise, planted, raced):
     planted(near={"does": "exit", "status": 3, "stderr": "it aborts"})
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     assert "near - 0 failed" in words(result.stdout)
     assert "FASTER fast" in words(result.stdout)
     assert [event["arm"] for event in raced("failure")] == ["near"]
@@ -187,8 +177,7 @@ def test_one_that_fails_leaves_the_race(advise, planted, raced):
 
 def test_one_that_is_not_in_effect_leaves_the_race(advise, write_profile, tmp_path):
     write_profile("near", "env: {SIMULATED: near}\nexpect: {openmp.runtime: intel}\n", tmp_path / "envprofiles")
-    result = advise()
-    assert result.returncode == 0, result.stderr
+    result = advise().ended(0)
     assert "near - 1 not in effect" in words(result.stdout)
     assert words(result.stderr).count("envkit: near left the race: openmp.runtime was not in effect") == 1
 
@@ -198,8 +187,7 @@ def test_a_training_that_has_no_second_start_ends_the_race(advise, planted):
     ends = {"does": "print", "status": 1,
             "text": json.dumps({"problem": FewerStepsThanAsked(13, 3).to_json()})}  # fmt: skip
     planted(**dict.fromkeys(FACTORS, ends))
-    result = advise()
-    assert result.returncode == 1
+    result = advise().ended(1)
     assert "FAILED" in result.stdout
 
 
@@ -253,16 +241,14 @@ def test_a_race_that_takes_far_longer_than_planned_ends_early(advise, instant, r
 
 def test_a_race_that_is_interrupted_shows_what_it_has_and_goes_on(advise, cli, planted, raced, run_folder, tmp_path):
     planted(near={"does": "interrupt", "from": 5})
-    result = advise()
-    assert result.returncode == 130
+    result = advise().ended(130)
     said = words(result.stdout)
     assert "RACE UNFINISHED fast is the fastest after 5 complete blocks; this claims nothing" in said
     assert "fast 1.00" in said
     assert "interrupted; continue with: envkit advise --resume run/race" in words(result.stderr)
     before = raced("sample")
     planted()
-    resumed = cli("advise", "--resume", run_folder / "race", cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
+    resumed = cli("advise", "--resume", run_folder / "race", cwd=tmp_path).ended(0)
     assert raced("sample")[: len(before)] == before
     assert len({(event["block"], event["arm"]) for event in raced("sample")}) == len(raced("sample"))
     assert "FASTEST IN THE RACE fast" in words(resumed.stdout)
@@ -329,8 +315,7 @@ def test_scripts_get_the_advice_if_a_record_can_not_be_written(advise, monkeypat
 
 def test_one_that_is_interrupted_in_its_first_block_has_no_order(advise, planted):
     planted(near={"does": "interrupt"})
-    result = advise()
-    assert result.returncode == 130
+    result = advise().ended(130)
     assert "speed: a share" not in words(result.stdout)
 
 
@@ -343,16 +328,11 @@ def test_a_neighbour_that_comes_in_the_confirmation_is_named(advise, planted):
     assert "Keep" not in said
 
 
-def test_another_run_is_not_continued_as_a_race(advise, refused, run_folder):
+def test_nothing_is_started_by_another_run_or_by_the_record_of_another(advise, refused, run_folder, simulation):
     advise()
-    line = refused("advise", "--resume", run_folder)
-    assert line == (
+    assert refused("advise", "--resume", run_folder) == (
         f"envkit: {run_folder}: holds a run that is no race; continue it with: envkit bench --resume {run_folder}"
     )
-
-
-def test_nothing_is_started_by_the_record_of_another(advise, refused, run_folder, simulation):
-    advise()
     path = run_folder / "race/record.jsonl"
     path.write_text(path.read_text().replace("train.py", "other.py"))
     started = len(simulation.starts(all=True))
@@ -362,33 +342,20 @@ def test_nothing_is_started_by_the_record_of_another(advise, refused, run_folder
     assert len(simulation.starts(all=True)) == started
 
 
-@pytest.mark.parametrize("halvings", [[], [0, 2]])
-def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, run_folder, halvings):
+def test_a_record_with_other_halvings_is_refused_in_one_line(advise, refused, run_folder):
     advise()
-    path = run_folder / "race/record.jsonl"
-    first, *others = path.read_text().splitlines()
-    document = json.loads(first)
-    document["study"]["stopping"]["halvings"] = halvings
-    path.write_text("\n".join([json.dumps(document), *others]) + "\n")
-    assert "halvings" in refused("report", run_folder / "race")
+    for halvings in ([], [0, 2]):
+        rewrite(run_folder / "race", lambda run, halvings=halvings: run["study"]["stopping"].update(halvings=halvings))
+        assert "halvings" in refused("report", run_folder / "race")
 
 
 @pytest.mark.parametrize("inner", ["", "race"])
 def test_a_folder_that_holds_a_run_is_refused_before_anything_is_watched(advise, simulation, run_folder, inner):
     (run_folder / inner).mkdir(parents=True)
     (run_folder / inner / "record.jsonl").write_text("{}\n")
-    result = advise()
-    assert (result.returncode, result.stdout) == (2, "")
+    result = advise().ended(2, stdout="")
     assert "already holds a run" in result.stderr
     assert simulation.starts(all=True) == []
-
-
-def test_only_watching(advise, candidates, cli, simulation, tmp_path):
-    result = cli("advise", "--watch-only", "--python", simulation.python, "--", "python", "train.py", cwd=tmp_path)
-    assert result.returncode == 0
-    assert "next measure which is the fastest: envkit advise --python" in words(result.stdout)
-    assert "race now" not in result.stderr
-    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize(("limit", "winner"), [("100%", "fast"), ("99%", "near")])
@@ -412,8 +379,7 @@ def test_the_winner_of_a_race_is_not_called_the_fastest_of_all_where_a_limit_lef
 
 def test_if_all_are_above_the_limit_the_winner_is_shown_and_not_recommended(advise, planted):
     planted(**{name: {"peak_memory_bytes": 2**30} for name in FACTORS})
-    result = advise("--max-memory", "10%")
-    assert result.returncode == 0, result.stderr
+    result = advise("--max-memory", "10%").ended(0)
     shown = words(result.stdout)
     assert "FASTEST IN THE RACE, BUT OVER THE MEMORY LIMIT fast, of 4 profiles; " in shown
     assert "out: fast 1.0 GiB against 512 MiB (+100%)" in shown

@@ -21,8 +21,7 @@ CPU = "the CPU was Simulated CPU (model 1) and is now"
 
 def test_a_slower_profile_is_a_regression(save, check):
     save()
-    result = check(slower={"mine": 1.2})
-    assert (result.returncode, result.stderr) == (1, "")
+    result = check(slower={"mine": 1.2}).ended(1, stderr="")
     baseline, mine = verdicts(result)
     assert (baseline, mine) == ("NO REGRESSION  baseline", "REGRESSION  mine")
     assert re.search(
@@ -35,8 +34,7 @@ def test_a_slower_profile_is_a_regression(save, check):
 
 def test_the_same_speed_is_none(save, check):
     save()
-    result = check()
-    assert result.returncode == 0
+    result = check().ended(0)
     assert verdicts(result) == ["NO REGRESSION  baseline", "NO REGRESSION  mine"]
     assert "Differs   the two environments are recorded as identical" in result.stdout
 
@@ -45,8 +43,7 @@ def test_a_loss_of_3_percent_is_not_beyond_5_but_beyond_1(save, check):
     save(noise=0.002)
     planted = {"slower": {"mine": 1.03}, "noise": 0.002}
     assert check(**planted).returncode == 0
-    result = check("--threshold", "1%", **planted)
-    assert result.returncode == 1
+    result = check("--threshold", "1%", **planted).ended(1)
     assert verdicts(result)[1] == "REGRESSION  mine"
 
 
@@ -59,8 +56,7 @@ def test_a_loss_of_3_percent_is_not_beyond_5_but_beyond_1(save, check):
 )
 def test_what_is_between_is_not_certain_and_a_faster_one_is_worth_a_new_baseline(save, check, slower, noise, verdict):
     save(noise=noise)
-    result = check(slower={"mine": slower}, noise=noise)
-    assert result.returncode == 0
+    result = check(slower={"mine": slower}, noise=noise).ended(0)
     assert verdicts(result)[1] == verdict
     advised = {"NOT CERTAIN  mine": "measure more blocks", "FASTER  mine": "save a new baseline"}
     assert advised[verdict] in result.stdout
@@ -69,8 +65,7 @@ def test_what_is_between_is_not_certain_and_a_faster_one_is_worth_a_new_baseline
 def test_a_machine_that_is_slower_today_cancels(save, check):
     """All times, the reference kernel's too, are 20% longer: no regression, and shown as the machine's change."""
     save()
-    result = check(machine=1.2)
-    assert result.returncode == 0
+    result = check(machine=1.2).ended(0)
     assert verdicts(result) == ["NO REGRESSION  baseline", "NO REGRESSION  mine"]
     assert re.search(r"Machine   0\.8[34]x its speed then", result.stdout)
     assert re.search(r"^mine +\S+ +\S+ +0\.8[2345]x", result.stdout, re.MULTILINE)
@@ -78,8 +73,7 @@ def test_a_machine_that_is_slower_today_cancels(save, check):
 
 def test_a_slowdown_is_seen_through_a_machine_that_is_faster_today(save, check):
     save()
-    result = check(machine=1 / 1.2, slower={"baseline": 1.5, "mine": 1.5})
-    assert result.returncode == 1
+    result = check(machine=1 / 1.2, slower={"baseline": 1.5, "mine": 1.5}).ended(1)
     assert verdicts(result) == ["REGRESSION  baseline", "REGRESSION  mine"]
     assert re.search(r"^mine +\S+ +\S+ +0\.(79|80|81)x +0\.6\dx", result.stdout, re.MULTILINE)
 
@@ -147,13 +141,11 @@ def test_another_number_of_steps_left_out_is_said(save, check, diff):
 
 def test_another_reference_kernel_leaves_only_ratios(save, check):
     save()
-    result = check(reference_kernel=OTHER, machine=1.5, slower={"mine": 1.2})
-    assert result.returncode == 1
+    result = check(reference_kernel=OTHER, machine=1.5, slower={"mine": 1.2}).ended(1)
     assert "so speeds can't be normalised" in words(result.stdout)
     baseline, mine = verdicts(result)
     assert (baseline, mine) == ("NOT COMPARED  baseline", "REGRESSION  mine")
-    result = check(reference_kernel=OTHER, machine=1.5, slower={"baseline": 1.2, "mine": 1.2})
-    assert result.returncode == 0
+    result = check(reference_kernel=OTHER, machine=1.5, slower={"baseline": 1.2, "mine": 1.2}).ended(0)
     assert "a slowdown of all profiles alike goes unseen" in words(result.stdout)
 
 

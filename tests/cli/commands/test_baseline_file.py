@@ -30,8 +30,7 @@ def test_a_missing_baseline_and_one_that_is_nearly_called_so(save, refused, fold
 def test_a_file_can_be_named_instead(save, cli, tmp_path):
     path = save()
     moved = path.rename(tmp_path / "elsewhere.json")
-    result = cli("baseline", "diff", moved, moved, cwd=tmp_path)
-    assert result.returncode == 0
+    result = cli("baseline", "diff", moved, moved, cwd=tmp_path).ended(0)
     assert "elsewhere.json: " in result.stdout.replace("\n          ", "")
 
 
@@ -60,14 +59,6 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        (
-            {"schema": 2},
-            "this baseline has a later format (schema 2), and this version of envkit reads schema 1; measure again\n",
-        ),
-        (
-            {"schema": 0},
-            "this baseline has an earlier format (schema 0), and this version of envkit reads schema 1; measure again",
-        ),
         ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of envkit baseline save"),
         ({"name": 3}, "'name' must be a text, not 3; restore the file"),
         (
@@ -84,7 +75,7 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
 def test_a_file_that_does_not_fit_the_schema(save, check_refused, folder, fields, said):
     path = save()
     rewritten(path, **fields)
-    assert f"{check_refused(folder)}\n".startswith(f"envkit: {path}: {said}")
+    assert check_refused(folder).startswith(f"envkit: {path}: {said}")
 
 
 @pytest.mark.parametrize(
@@ -162,8 +153,7 @@ def test_diff_says_what_changed_beside_the_speed(save, diff):
 def test_diff_of_two_machines_shows_the_environments_and_no_speed(save, diff):
     save()
     save("new", change=change_inspection("fingerprint", cpu_model="Another CPU"))
-    result = diff()
-    assert result.returncode == 0
+    result = diff().ended(0)
     why = "NOT COMPARED the CPU was Simulated CPU (model 1) and is now Another CPU (model 1)"
     assert why in words(result.stdout)
     assert re.search(r"^cpu model +Simulated CPU +Another CPU$", result.stdout, re.MULTILINE)

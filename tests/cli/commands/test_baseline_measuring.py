@@ -46,8 +46,7 @@ def measured_twice(instant, simulation, cli, folder, run_folder):
     simulation.worker("mine", seconds=times(0.5))
 
     def run(*arguments):
-        made = cli(*arguments)
-        assert made.returncode == 0, made
+        cli(*arguments).ended(0)
         assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
         again, given = run_folder.with_name("again"), [*arguments[1:]]
         for option in ("--seed", "--output", "--steps", "--blocks"):  # of one run alone, or as the baseline has it
@@ -88,8 +87,7 @@ def test_modes_and_a_workload_that_makes_its_data(measured_twice, bench_argument
 
 def test_check_finds_a_slowdown(again, cli, simulation):
     simulation.worker("mine", seconds=times(2.1))
-    result = cli(*again)
-    assert result.returncode == 1
+    result = cli(*again).ended(1)
     assert "REGRESSION" in verdicts(result)[1]
 
 
@@ -100,8 +98,7 @@ def test_check_with_json_prints_nothing_else(again, cli):
 
 def test_a_profile_that_is_no_longer_in_effect(again, cli, simulation):
     simulation.worker("mine", evidence={"openmp": {"max_threads": 7}})
-    result = cli(*again)
-    assert result.returncode == 1
+    result = cli(*again).ended(1)
     assert "NOT IN EFFECT" in result.stdout
     assert verdicts(result) == []
 
@@ -130,8 +127,7 @@ def test_another_way_to_end_is_refused_before_measuring(again, refused, simulati
 
 def test_a_check_whose_reference_kernel_fails_says_so(again, cli, simulation):
     simulation.worker("reference-kernel", does="exit", status=3)
-    result = cli(*again)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = cli(*again).ended(2, stdout="")
     assert "6 of 6 blocks have no reference kernel, because the worker " in result.stderr.splitlines()[-1]
 
 

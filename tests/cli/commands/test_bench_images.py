@@ -51,10 +51,9 @@ def bench_images(cli, run_folder):
 # --- what is measured ---
 
 
-def test_images_are_compared_in_one_interleaved_run(bench_images, old, new, run_folder):
+def test_images_are_compared_in_one_interleaved_run(bench_images, cli, old, new, run_folder):
     new.worker("baseline", seconds=times(0.5))
-    result = bench_images()
-    assert result.returncode == 0, result
+    result = bench_images().ended(0)
     events = record.read(run_folder)
     assert [(arm["name"], arm["image"]) for arm in events[0]["study"]["arms"]] == [("old", OLD), ("new", NEW)]
     arms = [event["arm"] for event in samples(events)]
@@ -65,14 +64,13 @@ def test_images_are_compared_in_one_interleaved_run(bench_images, old, new, run_
     # the reference kernel runs where the reference does
     started = [{start["name"] for start in image.starts(all=True)} for image in (old, new)]
     assert ["reference-kernel" in names for names in started] == [True, False]
-
-
-def test_the_reference_is_the_one_that_it_is_held_against_and_the_report_says_so(bench_images, old, new):
-    new.worker("baseline", seconds=times(0.5))
-    said = words(bench_images().stdout)
+    said = words(result.stdout)
     assert said.startswith("FASTER image new: 2.00x image old speed")
     assert f"Use envkit exec baseline --engine docker --image {NEW} -- python train.py" in said
     assert "image samples ms/step" in said
+    listed = words(cli("history", run_folder).stdout)
+    assert "baseline in new" in listed
+    assert "against old" in listed
 
 
 def test_a_slower_image_is_not_recommended(bench_images, old, new):
@@ -98,8 +96,7 @@ def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, 
     options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
     # as they are named from there: a run may be resumed from elsewhere
     named = (f"--{kind}", files[1].name, f"--against-{kind}", files[0].name)
-    result = cli("bench", "baseline", "--engine", engine, *named, *options, cwd=tmp_path)
-    assert result.returncode == 0, result
+    cli("bench", "baseline", "--engine", engine, *named, *options, cwd=tmp_path).ended(0)
     arms = record.first(run_folder)["study"]["arms"]
     assert [(arm["name"], arm["image"]) for arm in arms] == [("old", str(files[0])), ("new", str(files[1]))]
 
@@ -126,8 +123,7 @@ def test_what_reports_call_images(first, second, kind, names):
 def test_images_are_compared_on_several_ranks_too(bench_images, old, new):
     old.worker("baseline on 2 ranks")
     new.worker("baseline on 2 ranks", seconds=times(0.5))
-    result = bench_images(*IMAGES, "--nproc", 2)
-    assert result.returncode == 0, result
+    result = bench_images(*IMAGES, "--nproc", 2).ended(0)
     said = words(result.stdout)
     assert said.startswith("FASTER image new on 2 ranks: 2.00x image old speed")
     assert "new's ranks communicate or wait" in said
@@ -175,8 +171,11 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def test_what_differs_between_images_is_in_the_json(bench_images, different):
-    document = json.loads(bench_images(*IMAGES, "--json").stdout)
+def test_what_differs_between_images_is_in_every_report(bench_images, different, cli, run_folder, tmp_path, undrawn):
+    short = bench_images().stdout
+    # of the record, later, the same
+    assert cli("report", run_folder).stdout == short
+    document = json.loads(cli("report", run_folder, "--json").stdout)
     assert document["reference"] == "old"
     found = {one["what"]: (one["reference"], one["image"]) for one in document["image_differences"]["new"]}
     digests = found.pop("image digest")
@@ -184,24 +183,12 @@ def test_what_differs_between_images_is_in_the_json(bench_images, different):
     assert found == EXPECTED
     # what a timing depends on most comes first
     assert list(found)[-1] == "system package libjemalloc2"
-
-
-def test_what_differs_between_images_is_in_the_report(bench_images, different, cli, run_folder):
-    short = bench_images().stdout
     printed = cli("report", run_folder, "--details").stdout
     lines = [line.split() for line in printed.splitlines()]
     assert ["what", "differs", "old", "(reference)", "new"] in lines
     assert ["package", "intel-openmp", "2025.3.3", "2026.2.0"] in lines
     assert ["system", "package", "libjemalloc2", "5.3.0-1", "-"] in lines
     assert "sympy" not in printed  # which is the same in both
-    # the same of the record, later
-    assert cli("report", run_folder).stdout == short
-
-
-def test_what_differs_between_images_is_on_the_page_and_in_markdown(
-    bench_images, different, cli, run_folder, tmp_path, undrawn
-):
-    bench_images()
     assert cli("report", run_folder, "--html", tmp_path / "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "FASTER  image new" in page or "image new: " in page
@@ -213,8 +200,7 @@ def test_what_differs_between_images_is_on_the_page_and_in_markdown(
 
 def test_what_only_one_has_seen_yet_is_no_difference(bench_images, old, new):
     new.worker("baseline", does="exit", status=3)
-    result = bench_images(*IMAGES, "--json")
-    assert result.returncode == 1
+    result = bench_images(*IMAGES, "--json").ended(1)
     found = json.loads(result.stdout)["image_differences"]["new"]
     assert [one["what"] for one in found] == ["image", "image digest"]
 
@@ -244,8 +230,7 @@ def test_only_runs_that_compare_images_ask_for_all_packages(bench_images, old, n
 def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_images, old, new, run_folder):
     """Another PyTorch may draw other numbers: the times can be compared all the same."""
     new.worker("baseline", digests={"initial_weights": "9" * 64}, losses=[9.0, 8.0, 7.0])
-    result = bench_images()
-    assert result.returncode == 0, result
+    result = bench_images().ended(0)
     assert "Losses not compared: the images' PyTorch versions start from different weights" in words(result.stdout)
     assert "LOSSES DIFFER" not in result.stdout
     assert conclude(record.read(run_folder)).comparisons[0].losses is None
@@ -253,8 +238,7 @@ def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_imag
 
 def test_other_code_is_a_failure_in_another_image_too(bench_images, old, new):
     new.worker("baseline", digests={"code": "9" * 64})
-    result = bench_images()
-    assert result.returncode == 1
+    result = bench_images().ended(1)
     assert "its code differs from that of earlier samples" in result.stdout
 
 
@@ -267,19 +251,11 @@ def test_it_is_no_calibration_and_takes_that_of_its_reference(
     results = own_surroundings / "results"
     fixed = ("--data", "synthetic", "--steps", 3, "--blocks", 6)
     for image in (NEW, OLD):
-        made = cli("plan", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:])
-        assert made.returncode == 0, made
+        cli("plan", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:]).ended(0)
     bench_images()
     first = record.first(run_folder)
     assert first["study"]["view"] == "images"
     assert first["calibration"]["folder"] == str(results / "old")
-
-
-def test_history_names_both_images(bench_images, old, new, cli, run_folder):
-    bench_images()
-    listed = words(cli("history", run_folder).stdout)
-    assert "baseline in new" in listed
-    assert "against old" in listed
 
 
 # --- bad input: one line, status 2, nothing recorded ---

@@ -29,8 +29,7 @@ def test_pythons_are_compared_too(cli, tmp_path, pythons, run_folder):
     options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
     # as they are named from there: a run may be resumed from elsewhere
     named = ("--python", ".venv-new/bin/python", "--against-python", ".venv-old/bin/python")
-    result = cli("bench", "baseline", *named, *options, cwd=tmp_path)
-    assert result.returncode == 0, result
+    result = cli("bench", "baseline", *named, *options, cwd=tmp_path).ended(0)
     arms = record.first(run_folder)["study"]["arms"]
     assert [(arm["name"], arm["image"]) for arm in arms] == [
         (f"venv-{name}", str(file)) for name, file in zip(("old", "new"), pythons, strict=True)

@@ -34,8 +34,7 @@ def memory(simulation):
 
 
 def test_a_profile_beside_the_baseline_and_the_reason(breakdown, memory):
-    result = breakdown("mine")
-    assert result.returncode == 0
+    result = breakdown("mine").ended(0)
     assert "SYNTHETIC DATA" in result.stdout
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
     # of 275 and 137.5 ms per step, a half and a tenth
@@ -62,15 +61,13 @@ def test_processes_take_turns_and_are_all_profiled(breakdown, memory, simulation
 
 def test_two_profiles_are_compared_with_each_other(breakdown, memory, simulation):
     simulation.worker("other")
-    result = breakdown("other", "mine")
-    assert result.returncode == 0
+    result = breakdown("other", "mine").ended(0)
     assert {start["name"] for start in simulation.starts()} == {"other", "mine"}
     assert "less per step than other" in words(result.stdout)
 
 
 def test_the_baseline_alone(breakdown, simulation):
-    result = breakdown("baseline")
-    assert result.returncode == 0
+    result = breakdown("baseline").ended(0)
     assert [start["name"] for start in simulation.starts()] == ["baseline"] * 4
     assert "ratio" not in result.stdout
     assert "why" not in result.stdout
@@ -83,8 +80,7 @@ def test_few_operators_leave_the_rest_together(breakdown, memory):
 
 
 def test_json_has_every_operator_and_process(breakdown, memory):
-    result = breakdown("mine", options=("--json",))
-    assert (result.returncode, result.stderr) == (0, "")
+    result = breakdown("mine", options=("--json",)).ended(0, stderr="")
     document = json.loads(result.stdout)
     reference, mine = document["profiles"]
     assert (reference["arm"], mine["arm"]) == ("baseline", "mine")
@@ -98,8 +94,7 @@ def test_json_has_every_operator_and_process(breakdown, memory):
 
 def test_what_is_not_in_effect_has_no_reason(breakdown, memory):
     expect = "expect:\n  openmp.runtime: intel\n"
-    result = breakdown("mine", text=expect)
-    assert result.returncode == 1
+    result = breakdown("mine", text=expect).ended(1)
     assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
     assert "takes 125" not in result.stdout
     document = json.loads(breakdown("mine", options=("--json",), text=expect).stdout)
@@ -109,15 +104,13 @@ def test_what_is_not_in_effect_has_no_reason(breakdown, memory):
 
 def test_a_worker_that_fails_is_said(breakdown, simulation):
     simulation.worker("mine", does="exit", status=3, stderr="one\ntwo")
-    result = breakdown("mine")
-    assert (result.returncode, result.stdout) == (1, "")
+    result = breakdown("mine").ended(1, stdout="")
     assert "envkit: a worker of mine: ended with exit status 3\n        | one\n        | two\n" in result.stderr
 
 
 def test_other_weights_are_no_comparison(breakdown, simulation):
     simulation.worker("mine", digests={"initial_weights": "a" * 64})
-    result = breakdown("mine")
-    assert result.returncode == 1
+    result = breakdown("mine").ended(1)
     assert "mine: its initial weights differs from that of earlier samples" in result.stderr
 
 
@@ -129,27 +122,23 @@ def test_an_interrupt_ends_it(breakdown, simulation):
 
 def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(breakdown):
     unknown = "  OMP_NUM_THREDS: 2\n"
-    result = breakdown("mine", text=unknown)
-    assert result.returncode == 2
+    result = breakdown("mine", text=unknown).ended(2)
     assert result.stderr.endswith("; correct the name, or give --allow-unknown\n")
     assert breakdown("mine", options=("--allow-unknown",), text=unknown).returncode == 0
 
 
 def test_modes(breakdown, simulation):
-    result = breakdown("mine", options=("--precision", "bf16-autocast", "--scale", 2))
-    assert result.returncode == 0, result.stderr
+    result = breakdown("mine", options=("--precision", "bf16-autocast", "--scale", 2)).ended(0)
     for start in simulation.starts():
         assert Options(**start["training"]["options"]) == Options("bf16-autocast", scale=2)
     assert "workload cnn (bf16-autocast, scale 2)" in words(result.stdout)
     simulation.worker("mine", modes={"precision": "fp32"})
-    failed = breakdown("mine", options=("--precision", "bf16-autocast"))
-    assert failed.returncode == 1
+    failed = breakdown("mine", options=("--precision", "bf16-autocast")).ended(1)
     assert "but observed fp32" in failed.stderr
 
 
 def test_the_forward_pass_alone(breakdown, memory, simulation):
-    result = breakdown("mine", options=("--forward",))
-    assert result.returncode == 0
+    result = breakdown("mine", options=("--forward",)).ended(0)
     assert simulation.starts()[0]["work"]["forward"]
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
     # of 220 and 110 ms, which are 0.8 of a step
@@ -215,8 +204,7 @@ def test_phases_of_the_baseline_alone(breakdown):
 
 def test_phases_of_what_is_not_in_effect_save_nothing(breakdown):
     expect = "expect:\n  openmp.runtime: intel\n"
-    result = breakdown("mine", options=("--phases",), text=expect)
-    assert result.returncode == 1
+    result = breakdown("mine", options=("--phases",), text=expect).ended(1)
     assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
     whole = next(line for line in result.stdout.splitlines() if line.startswith("whole step"))
     assert whole.split()[-2:] == ["-", "-"]
@@ -225,19 +213,16 @@ def test_phases_of_what_is_not_in_effect_save_nothing(breakdown):
 
 
 def test_settings_of_dataloader_s_are_a_workload(breakdown, simulation):
-    result = breakdown("baseline", options=("--phases", "--workload", "loader-w0-b16"), data=())
-    assert result.returncode == 0
+    breakdown("baseline", options=("--phases", "--workload", "loader-w0-b16"), data=()).ended(0)
     assert simulation.starts()[0]["training"]["workload"] == "loader-w0-b16"
 
 
 @pytest.mark.parametrize("named", ["laoder", "all", "mine.yaml"])
 def test_what_is_no_workload_is_refused(cli, named):
-    result = cli("breakdown", "intel-omp", "--workload", named)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = cli("breakdown", "intel-omp", "--workload", named).ended(2, stdout="")
     assert f"--workload: no workload '{named}'" in result.stderr.splitlines()[-1]
 
 
 def test_a_command_of_one_s_own_has_no_phases(cli):
-    result = cli("breakdown", "intel-omp", "--phases", "--", "python", "train.py")
-    assert (result.returncode, result.stdout) == (2, "")
+    result = cli("breakdown", "intel-omp", "--phases", "--", "python", "train.py").ended(2, stdout="")
     assert "no option --; " in result.stderr.splitlines()[-1]

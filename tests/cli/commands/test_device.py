@@ -68,8 +68,7 @@ def test_a_resumed_run_goes_on_there(bench, cli, simulation, instant, machine, r
 def test_a_worker_that_trained_elsewhere_is_a_failure(bench, simulation, instant, machine):
     machine()
     simulation.worker("baseline", modes={"precision": "fp32", "device": "cpu"})
-    result = bench("mine", *ON_GPU)
-    assert result.returncode == 1
+    result = bench("mine", *ON_GPU).ended(1)
     assert "should have trained with device: cuda, but observed cpu" in words(result.stdout)
 
 
@@ -79,9 +78,7 @@ def bench_in_image(cli, in_image, write_profile, run_folder):
 
     def run(*options, text="", **variables):
         mine = write_profile("mine", f"{text}env: {{SIMULATED: mine}}\n")
-        result = cli("bench", mine, *IN_IMAGE, "--output", run_folder, *options, **variables)
-        assert result.returncode == 0, result.stderr
-        return result
+        return cli("bench", mine, *IN_IMAGE, "--output", run_folder, *options, **variables).ended(0)
 
     return run
 
@@ -222,27 +219,35 @@ def test_a_command_of_ones_own_gets_a_profile_for_the_gpus_that_it_may_use(cli_p
     machine(1)
     for chosen in ("0", "1"):
         named = ("--python", simulation.python)
-        result = cli_process("exec", "gpu-host", *named, "--", "true", CUDA_VISIBLE_DEVICES=chosen)
-        assert result.returncode == 0, result.stderr
+        cli_process("exec", "gpu-host", *named, "--", "true", CUDA_VISIBLE_DEVICES=chosen).ended(0)
     assert [start["environment"].get("CUDA_VISIBLE_DEVICES") for start in of(simulation, "inspect")] == ["0", "1"]
 
 
 @pytest.mark.parametrize("command", ["show", "env"])
 def test_they_are_shown_as_they_are_in_an_image(cli, in_image, command):
-    result = cli(command, "gpu-one-queue", *IN_IMAGE)
-    assert result.returncode == 0, result.stderr
+    result = cli(command, "gpu-one-queue", *IN_IMAGE).ended(0)
     assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in result.stdout
     (looked,) = of(in_image, "inspect")
     assert looked["work"]["gpus"]
 
 
-def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):
-    machine(1)
-    for name in ("baseline", "baseline warming"):
-        simulation.worker(name, evidence={"gpu": {"one_queue": True, "cublas_workspace_bytes": 2**25}})
-    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
-    result = cli("matrix", "gpu-one-queue", "gpu-cublas-fixed", "nccl-log", *ON_GPU, *fixed)
-    assert result.returncode == 0, result.stderr
+@pytest.fixture
+def on_one_gpu(cli, simulation, instant, machine, run_folder):
+    """Measure shipped profiles on a machine with a GPU, of which all workers see this."""
+
+    def run(command, *profiles, **seen):
+        machine(1)
+        for name in ("baseline", "baseline warming"):
+            simulation.worker(name, evidence={"gpu": seen})
+        fixed = ["--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
+        return cli(command, *profiles, *ON_GPU, "--python", simulation.python, *fixed)
+
+    return run
+
+
+def test_they_are_measured_where_there_are_some(on_one_gpu, simulation, run_folder):
+    named = ("gpu-one-queue", "gpu-cublas-fixed", "nccl-log")
+    result = on_one_gpu("matrix", *named, one_queue=True, cublas_workspace_bytes=2**25).ended(0)
     assert result.stderr.startswith("left out nccl-log: needs gpus to be 2 or more, and here it is 1")
     events = record.read(run_folder)
     assert [arm["name"] for arm in events[0]["study"]["arms"]] == ["baseline", "gpu-one-queue", "gpu-cublas-fixed"]
@@ -259,25 +264,15 @@ def test_they_are_measured_where_there_are_some(cli, simulation, instant, machin
         ("gpu-cublas-fixed", {}, "gpu.cublas_workspace_bytes: expected 33554432, seen nothing"),
     ],
 )  # fmt: skip
-def test_a_variable_that_was_given_and_came_to_nothing(cli, simulation, instant, machine, run_folder, name, seen, said):
-    machine(1)
-    for start in ("baseline", "baseline warming"):
-        simulation.worker(start, evidence={"gpu": seen})
-    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
-    result = cli("bench", name, *ON_GPU, *fixed)
-    assert result.returncode == 1
+def test_a_variable_that_was_given_and_came_to_nothing(on_one_gpu, cli, run_folder, name, seen, said):
+    result = on_one_gpu("bench", name, **seen).ended(1)
     assert result.stdout.startswith(f"NOT IN EFFECT  {name}: no speedup is reported")
     assert said in words(cli("report", run_folder, "--details").stdout)
 
 
-def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant, machine, run_folder):
+def test_what_the_worker_could_not_tell_is_not_verified(on_one_gpu, cli, run_folder):
     """Neither a failure nor a proof: it is measured, and the report says what is open."""
-    machine(1)
-    for start in ("baseline", "baseline warming"):
-        simulation.worker(start, evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
-    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
-    result = cli("bench", "gpu-one-queue", *ON_GPU, *fixed)
-    assert result.returncode == 0, result.stdout
+    result = on_one_gpu("bench", "gpu-one-queue", not_verified={"one_queue": "the times are not clear"}).ended(0)
     said = words(result.stdout)
     assert "not verified: gpu.one_queue (the times are not clear)" in said
     measured = json.loads(cli("report", run_folder, "--json").stdout)["measured"]
@@ -330,6 +325,5 @@ def test_another_gpu_is_another_machine(bench, cli, simulation, instant, machine
     simulation.worker("mine", seconds=times(0.5), does="interrupt", **{"from": 3})
     assert bench("mine", *ON_GPU).returncode == 130
     machine(1, driver="590.10")
-    result = cli("bench", "--resume", run_folder)
-    assert result.returncode == 2
+    result = cli("bench", "--resume", run_folder).ended(2)
     assert "accelerator.driver was 580.95.05 and is now 590.10" in result.stderr

@@ -26,8 +26,7 @@ def results(tmp_path):
 def test_every_sample_of_a_real_run_is_a_row(bench, simulation, instant, cli, run_folder):
     simulation.worker("mine", seconds=times(0.5))
     assert bench("mine", "--blocks", 2).returncode == 0
-    result = cli("export", run_folder, "--format", "csv")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("export", run_folder, "--format", "csv").ended(0, stderr="")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     recorded = samples(record.read(run_folder))
     assert [(int(row["block"]), row["arm"], float(row["seconds"])) for row in rows] == [
@@ -58,8 +57,7 @@ def test_openmetrics(cli, results):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_holds_what_would_be_printed(cli, results, tmp_path, name):
     file = tmp_path / "out"
-    result = cli("export", results, "--format", name, "--output", file)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    cli("export", results, "--format", name, "--output", file).ended(0, stdout="", stderr="")
     if name == "parquet":
         from pyarrow import parquet  # not before it is needed: each process that collects tests would import it
 
@@ -70,8 +68,7 @@ def test_a_file_holds_what_would_be_printed(cli, results, tmp_path, name):
 
 def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, results):
     (results / "a" / record.FILE_NAME).write_text("nonsense\n")
-    result = cli("export", results, "--format", "json")
-    assert result.returncode == 0
+    result = cli("export", results, "--format", "json").ended(0)
     assert {row["run"] for row in json.loads(result.stdout)} == {str(results / "b")}
     assert result.stderr == (
         f"envkit: left out: {results}/a/record.jsonl:1: damaged line; remove it to read the rest\n"
@@ -86,8 +83,7 @@ def test_a_record_that_was_asked_for_by_name_must_be_usable(refused, results, co
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "xlsx")])
 def test_the_format_is_chosen_among_those_that_there_are(cli, arguments):
-    result = cli("export", *arguments)
-    assert result.returncode == 2
+    result = cli("export", *arguments).ended(2)
     assert "--format" in result.stderr.splitlines()[-1]
 
 

@@ -17,8 +17,7 @@ def said(cli, simulation, instant, write_profile, run_folder):
     def run(command, names, blocks, *options):
         given = [write_profile(name, f"env:\n  SIMULATED: {name}\n  OMP_STACKSIZE: 4M\n") for name in names]
         fixed = ("--python", simulation.python, "--data", "synthetic", "--seed", 7, "--output", run_folder)
-        result = cli(command, *given, *fixed, "--blocks", blocks, *options)
-        assert result.returncode == 0, result
+        result = cli(command, *given, *fixed, "--blocks", blocks, *options).ended(0)
         lines = result.stderr.splitlines()
         first = next((at for at, line in enumerate(lines) if line.startswith("block 1")), len(lines))
         return [line for line in lines[:first] if "--blocks" in line]
@@ -82,7 +81,6 @@ def test_it_is_not_said_of_a_plan_which_looks_at_the_noise(said, simulation):
     ],
 )
 def test_it_is_said_of_a_job(cli, slurm, run_folder, command, options, why):
-    result = cli(command, "intel-omp", *options, "--data", "synthetic", "--detach", "--output", run_folder)
-    assert result.returncode == 0, result
+    result = cli(command, "intel-omp", *options, "--data", "synthetic", "--detach", "--output", run_folder).ended(0)
     assert len(slurm[0]) == 1
     assert result.stderr == (f"--blocks {options[1]}: {why}; {ENOUGH}\n" if why else "")

@@ -43,8 +43,7 @@ def on_ranks(bench, simulation, instant, machine):
 
 
 def test_ranks_train_on_gpus_by_nccl(on_ranks, simulation, run_folder):
-    result = on_ranks()
-    assert result.returncode == 0, result.stdout
+    on_ranks().ended(0)
     for start in simulation.starts():
         options = start["training"]["options"]
         assert (options["device"], options["backend"]) == ("cuda", "")
@@ -52,8 +51,7 @@ def test_ranks_train_on_gpus_by_nccl(on_ranks, simulation, run_folder):
 
 
 def test_ranks_on_gpus_may_exchange_by_gloo(on_ranks, simulation):
-    result = on_ranks("--backend", "gloo", backend="gloo")
-    assert result.returncode == 0, result.stdout
+    result = on_ranks("--backend", "gloo", backend="gloo").ended(0)
     for start in simulation.starts():
         assert start["training"]["options"]["backend"] == "gloo"
     assert "workload cnn (cuda, gloo, 2 ranks)" in words(result.stdout)
@@ -65,14 +63,12 @@ def test_what_is_the_usual_backend_is_not_said_again(bench, simulation, instant,
 
 
 def test_ranks_that_exchanged_by_another_backend_are_a_failure(on_ranks):
-    result = on_ranks(backend="gloo")
-    assert result.returncode == 1
+    result = on_ranks(backend="gloo").ended(1)
     assert "the worker should have used nccl to exchange gradients, but used gloo" in words(result.stdout)
 
 
 def test_ranks_on_one_gpu_are_not_in_effect(on_ranks, cli, run_folder):
-    result = on_ranks(of_rank=uuids("GPU-1", "GPU-1"))
-    assert result.returncode == 1
+    on_ranks(of_rank=uuids("GPU-1", "GPU-1")).ended(1)
     assert "ranks.gpus: expected apart, seen ranks 0 and 1 on GPU GPU-1 of here" in words(
         cli("report", run_folder, "--details").stdout
     )
@@ -189,8 +185,7 @@ def test_an_all_reduce_has_bandwidths(bench_arguments, cli, simulation, instant,
         simulation.worker(name, seconds=times(0.5), exchange=sizes, losses=[1.0] * 3, unit="MB")
     simulation.inspection(facts={**FACTS, "physical_cores": 4})
     arguments = bench_arguments("mine", "--nproc", 4, "--blocks", 1, "--workload", "all-reduce")
-    result = cli(*[one for one in arguments if one not in ("--data", "synthetic")])
-    assert result.returncode == 0, result.stderr
+    result = cli(*[one for one in arguments if one not in ("--data", "synthetic")]).ended(0)
     assert {start["name"] for start in simulation.starts()} == {"baseline on 4 ranks", "mine on 4 ranks"}
     said = words(result.stdout)
     assert (

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.bench.study import Study
-from envkit.worker.request import Instances, Train
 
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
-from tests.worker_runs import document_of
 
 # What a step takes beside that of one process of the baseline; at once it is a step of each.
 BASELINE, MINE, ALONE = 1.6, 0.8, 0.5
@@ -29,27 +26,10 @@ def workers(simulation, instant):
     return plant
 
 
-def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
-    assert bench("mine", "--instances", 2, "--blocks", 1).returncode == 0
-    starts = {start["name"]: start for start in simulation.starts()}
-    training = Train("cnn", "synthetic", warmup_steps=5, steps=3)
-    trained, several = document_of(training), document_of(Instances(2, training))
-    assert {name: start["work"] for name, start in starts.items()} == {
-        "baseline": trained, "mine": trained, "mine x 2": several
-    }  # fmt: skip
-    threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
-    assert threads == {"baseline": None, "mine": None, "mine x 2": "1"}
-    study = Study.from_json(events()[0]["study"])
-    assert [(arm.name, arm.instances) for arm in study.arms] == [("baseline", None), ("mine", None), ("2 x mine", 2)]
-    # of one process and of two at once with the baseline, and of these two with each other
-    assert study.sharing == 3
-
-
-def test_what_all_do_in_a_second_beside_one_process(bench, workers):
+def test_what_all_do_in_a_second_beside_one_process(bench, cli, workers, run_folder):
     """In as many blocks as three comparisons take."""
-    result = bench("mine", "--instances", 2, "--blocks", 8, "--json")
-    assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
+    result = bench("mine", "--instances", 2, "--blocks", 8).ended(0)
+    found = json.loads(cli("report", run_folder, "--json").stdout)
     (one,) = found["instances"]
     assert (one["arm"], one["instances"]) == ("2 x mine", 2)
     for beside, expected in (("over_reference", 2 / MINE), ("over_one_process", 2 * ALONE / MINE)):
@@ -59,9 +39,6 @@ def test_what_all_do_in_a_second_beside_one_process(bench, workers):
     speeds = {each["arm"]: each["images_per_s"] for each in found["measured"]}
     assert speeds["2 x mine"] == pytest.approx(2 / MINE * speeds["baseline"], rel=0.02)
 
-
-def test_the_report(bench, cli, workers, run_folder):
-    result = bench("mine", "--instances", 2, "--blocks", 8)
     text = words(result.stdout)
     assert text.startswith("FASTER 2 instances of mine: 2.50x one baseline process's throughput (95% CI 2.4")
     assert "At once 2 at once: 1.2" in text
@@ -93,11 +70,6 @@ def test_where_one_after_the_other_is_better(bench, workers):
     workers(seconds=times(1.25))
     text = words(bench("mine", "--instances", 2, "--blocks", 8).stdout)
     assert "Next train one after another under mine: 2 at once have lower throughput" in text
-
-
-def test_too_few_blocks_for_intervals(bench, workers):
-    text = words(bench("mine", "--instances", 2, "--blocks", 2).stdout)
-    assert text.startswith("NO VERDICT 2 x mine: 2 complete blocks (one sample of each), and a verdict needs 7")
 
 
 def test_several_at_once_are_no_advice_under_a_profile_that_is_slower_than_the_baseline(bench, simulation, instant):

@@ -68,6 +68,9 @@ def test_scripts_get_the_load_as_a_field(bench, beside, instant, cli, run_folder
     }  # fmt: skip
     (line,) = [one for one in words(cli("history", run_folder).stdout).split(";") if "faster" in one]
     assert "faster, under load" in line
+    reference, mine = results(run_folder, record.read(run_folder))
+    assert (mine["load"], mine["load_cpus"]) == ("other-programs", 1.8)
+    assert (reference["load"], reference["load_cpus"]) == (None, None)
 
 
 def test_without_a_load_the_field_is_empty_and_the_profile_is_recommended(bench, simulation, instant):
@@ -88,30 +91,11 @@ def test_it_is_said_at_once_by_whom_the_blocks_are_disturbed(bench, beside, inst
     assert (event["block"], [one["name"] for one in event["programs"]]) == (1, ["spin one", "spin two"])
 
 
-def test_no_profile_of_many_is_the_best_beside_a_load(cli, beside, instant, simulation, write_profile, run_folder):
-    names = ("one", "two", "three", "four")
-    beside(*names)
-    profiles = [write_profile(name, f"env:\n  SIMULATED: {name}\n  OMP_STACKSIZE: 4M\n") for name in names]
-    fixed = ("--python", simulation.python, "--data", "synthetic", "--blocks", 10, "--steps", 3)
-    shown = words(cli("matrix", *profiles, *fixed, "--output", run_folder).stdout)
-    assert shown.startswith("FASTER UNDER LOAD 4 of 4 profiles, best ")
-    assert "faster, under load" in shown
-    assert "Use " not in shown
-
-
 def test_the_load_of_a_run_that_compares_nothing_is_said_too(bench, beside, instant, cli, run_folder):
     beside()
     assert words(bench("baseline").stdout).startswith(
         f"ONE PROFILE baseline: nothing was compared with it; measured {LOAD}"
     )
-
-
-def test_a_row_of_results_has_the_load(bench, beside, instant, run_folder):
-    beside("mine")
-    bench("mine")
-    reference, mine = results(run_folder, record.read(run_folder))
-    assert (mine["load"], mine["load_cpus"]) == ("other-programs", 1.8)
-    assert (reference["load"], reference["load_cpus"]) == (None, None)
 
 
 def under_load(folder):

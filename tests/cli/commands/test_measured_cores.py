@@ -48,8 +48,7 @@ def measuring(monkeypatch):
 @pytest.fixture
 def diagnose(cli, simulation, instant):
     def run(*options):
-        result = cli("doctor", "--python", simulation.python, "--json", *options)
-        assert result.returncode == 0, result
+        result = cli("doctor", "--python", simulation.python, "--json", *options).ended(0)
         return {one["code"]: one for one in json.loads(result.stdout)}, result.stderr
 
     return run
@@ -104,8 +103,7 @@ def test_one_cpu_and_a_quota(virtual, measuring, diagnose, cli, simulation, monk
     monkeypatch.setattr(doctor, "usable_cpus", lambda: cpus)
     monkeypatch.setattr(doctor, "cpu_quota", lambda: quota)
     assert diagnose() == ({}, "")
-    refused = cli("doctor", "--python", simulation.python, "--measure-cores")
-    assert (refused.returncode, refused.stdout) == (2, "")
+    refused = cli("doctor", "--python", simulation.python, "--measure-cores").ended(2, stdout="")
     assert refused.stderr.startswith("envkit: --measure-cores: ")
     assert len(refused.stderr.splitlines()) == 1
 
@@ -119,8 +117,7 @@ def test_bare_metal_is_measured_on_request_alone(simulation, measuring, diagnose
 
 @pytest.mark.parametrize("others", [("--for-issue",), ("--", "true")])
 def test_options_that_measure_nothing(cli, others):
-    refused = cli("doctor", "--measure-cores", *others)
-    assert refused.returncode == 2
+    refused = cli("doctor", "--measure-cores", *others).ended(2)
     assert "--measure-cores" in refused.stderr
 
 
@@ -166,8 +163,7 @@ def test_a_run_and_its_report(virtual, cli, instant, simulation, write_profile, 
     measured_cores.keep(PAIRS)
     path = write_profile("mine", "env:\n  OMP_NUM_THREADS: ${physical_cores}\n")
     fixed = ("--python", simulation.python, "--data", "synthetic", "--output", run_folder)
-    ran = cli("bench", path, "--budget", "50s", *fixed)
-    assert ran.returncode == 0, ran
+    cli("bench", path, "--budget", "50s", *fixed).ended(0)
     details = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert f"4 usable CPUs on 2 cores, measured {DAY}, KVM" in details
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 from envkit.bench import record
@@ -11,6 +12,7 @@ from envkit.stats.power import blocks_needed
 
 from tests.cli.commands.conftest import words
 from tests.records import samples as recorded_samples
+from tests.records import spent
 from tests.simulation import times
 
 # A ratio of blocks that varies by about 4%.
@@ -30,8 +32,7 @@ def study(bench_arguments, cli, simulation, instant):
 
 def test_it_says_how_many_blocks_and_minutes_each_difference_takes(study, instant):
     instant.takes_s = 10.0
-    result = study()
-    assert result.returncode == 0
+    result = study().ended(0)
     lines = result.stdout.splitlines()
     assert re.match(r"noise a block's ratio varies by [2-7]\.\d% \(standard deviation, by the ", words(result.stdout))
     assert "interval's width; from 5 blocks of 30 s)" in words(result.stdout)
@@ -61,8 +62,7 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
 
 
 def test_json(study, run_folder):
-    result = study("--json")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = study("--json").ended(0, stderr="")
     found = json.loads(result.stdout)
     assert 0.02 < found["scale"] < 0.07
     assert (found["blocks"], found["seconds_per_block"], found["chance"]) == (5, pytest.approx(3.0, abs=0.1), 0.8)
@@ -129,26 +129,89 @@ def test_the_commands_that_it_names_end_no_sooner_than_was_planned(study, margin
     assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in commands] == named
 
 
-def test_a_profile_that_is_not_in_effect_gets_the_usual_report(study):
-    result = study(text="expect: {openmp.runtime: intel}\n")
-    assert result.returncode == 1
-    assert result.stdout.startswith("NOT IN EFFECT  mine")
-
-
-def test_a_worker_that_fails_gets_the_usual_report(study, simulation):
-    simulation.worker("mine", does="exit", status=3)
-    result = study()
-    assert result.returncode == 1
-    assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
+@pytest.mark.parametrize(
+    ("text", "status", "said"), [("expect: {openmp.runtime: intel}\n", None, "NOT IN EFFECT  mine"), ("", 3, "FAILED")]
+)
+def test_a_run_without_a_result_gets_the_usual_report(study, simulation, text, status, said):
+    if status is not None:
+        simulation.worker("mine", does="exit", status=status)
+    result = study(text=text)
+    assert (result.returncode, result.stdout.startswith(said)) == (1, True), result.stdout
 
 
 def test_interrupted(study, simulation, run_folder, cli):
     simulation.worker("mine", does="interrupt", **{"from": 2})
-    result = study()
-    assert result.returncode == 130
+    result = study().ended(130)
     assert result.stderr.splitlines()[-1] == f"envkit: interrupted; continue with: envkit plan --resume {run_folder}"
     simulation.worker("mine", seconds=NOISY)
-    resumed = cli("plan", "--resume", run_folder)
-    assert resumed.returncode == 0
+    resumed = cli("plan", "--resume", run_folder).ended(0)
     assert "from 5 blocks of" in words(resumed.stdout)
     assert f"envkit bench {run_folder.parent}/mine.yaml --python {simulation.python} " in resumed.stdout
+
+
+# --- without a profile: the baseline against itself, and that later runs find what it measured ---
+
+
+@pytest.fixture
+def noise(cli, simulation):
+    """Measure the noise with simulated workers, into the results folder that runs look into."""
+
+    def run(*options):
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        fixed += [] if "--budget" in options else ["--blocks", 10]
+        return cli("plan", *fixed, *options)
+
+    return run
+
+
+@pytest.fixture
+def found(bench, cli, tmp_path):
+    """Measure a profile; the noise floor that its record has, and the report's line on it."""
+
+    def run(*options, name="run"):
+        bench("mine", "--blocks", 6, *options, "--output", tmp_path / name).ended(0)
+        text = words(cli("report", tmp_path / name, "--details").stdout)
+        line = text[text.index(" floor ") : text.index(" noise ")].strip()
+        return record.first(tmp_path / name)["calibration"], line
+
+    return run
+
+
+def test_baseline_is_measured_against_itself(noise, cli, simulation, instant, samples, run_folder):
+    result = noise("--output", run_folder).ended(0)
+    assert Counter(arm for _, arm in samples()) == {"baseline": 10, "again": 10}
+    assert not any("SIMULATED" in start["environment"] for start in simulation.starts())
+    assert "floor baseline against itself stays within " in words(cli("report", run_folder, "--details").stdout)
+    lines = result.stdout.splitlines()
+    assert re.match(r"NO DIFFERENCE (FOUND|ABOVE 2%)  baseline against itself: [\d.]+x", lines[0])
+    assert "floor baseline against itself stays within " in words(result.stdout)
+    assert [line.split()[1] for line in lines if " envkit bench PROFILE --python " in line] == ["1%", "2%", "5%"]
+    assert lines[-1] == f"details   envkit report {run_folder} --details"
+
+
+def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, noise, simulation, instant, tmp_path):
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
+    simulation.worker("baseline", seconds=[1.0, 2.0, 0.7])
+    assert cli("plan", *fixed, "--output", tmp_path / "usual").returncode == 0
+    assert record.first(tmp_path / "usual")["study"]["stopping"]["budget_s"] == 180
+    assert noise("--budget", "30s", "--output", tmp_path / "short").returncode == 0
+    # less than a block and a reading of the reference kernel are left
+    assert 26 < spent(record.read(tmp_path / "short")) <= 30
+
+
+def test_a_later_run_shows_it_next_to_its_speedup(noise, found, instant, own_surroundings):
+    floor, line = found(name="before")
+    assert floor is None
+    assert line.startswith("floor unknown; measure it with: envkit plan")
+    assert noise().returncode == 0
+    (folder,) = (own_surroundings / "results").iterdir()
+    floor, line = found()
+    assert folder.name.endswith("-plan-baseline")
+    assert (floor["blocks"], floor["folder"]) == (10, str(folder))
+    assert 0 < floor["scale"] < 0.1
+    assert "(measured 20" in line
+
+
+def test_a_run_of_another_length_does_not_show_it(noise, found, instant):
+    assert noise().returncode == 0
+    assert found("--steps", 4)[0] is None

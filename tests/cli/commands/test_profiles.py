@@ -30,8 +30,7 @@ def in_one(printed):
 
 
 def test_every_profile_is_listed(cli):
-    result = cli("profiles")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("profiles").ended(0, stderr="")
     titles = {one["name"]: one["title"] for one in json.loads(cli("profiles", "--json").stdout)}
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
     listed = {words[0]: words[1] for words in lines if words and words[0] in titles}
@@ -97,8 +96,7 @@ def test_show_says_which_file_it_is(cli, project, simulation):
 def test_one_bad_file_is_named_and_the_others_are_listed(cli, project, write_profile, how):
     (project / "bad.yaml").write_text("name: bad\n")
     write_profile("child", "extends: bad\n", project)
-    result = cli("profiles", *how)
-    assert result.returncode == 1
+    result = cli("profiles", *how).ended(1)
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"envkit: {project}/bad.yaml")
     assert "jemalloc" in result.stdout

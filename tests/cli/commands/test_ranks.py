@@ -1,9 +1,10 @@
-"""``envkit bench --nproc``: what is started, worked out and refused; with simulated workers of 4 CPUs and 2 cores."""
+"""``envkit bench --nproc`` and ``--weak``: what is worked out and refused; simulated workers of 4 CPUs and 2 cores."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 import pytest
 from envkit.bench import quality
@@ -12,126 +13,142 @@ from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
-from envkit.worker.request import Ranks, Train
 from envkit.worker.workloads import WORKLOADS
 
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
-from tests.worker_runs import document_of
 
-# What a step takes beside that of one process: on two ranks of the baseline and of the profile, and on half the CPUs.
-BASELINE, MINE, HALF = 0.625, 0.5, 1.0
+
+@dataclass(frozen=True)
+class Scaling:
+    """How two ranks train, what a step takes on them beside one process on half the CPUs, and what is printed."""
+
+    options: tuple[str, ...]
+    kind: str
+    beside: str  # the arm that speedups are over
+    baseline: float
+    mine: float
+    work: int  # of a step, in steps of what it is beside
+    printed: tuple[str, ...]
+    page: str
+    markdown: str
+    details: str
+
+
+STRONG = Scaling(
+    (), "strong scaling", "1 process", 0.625, 0.5, 1,
+    ("Scaling baseline on 2 ranks: 1.6", "x the speed of 1 baseline process (95% CI ", "workload cnn (2 ranks)",
+     ": within 0.0e+00 of 1 process's over 3 steps (tolerance 0.001)"),
+    "Scaling", "mine on 2 ranks: 2.0", "ranks baseline 2, mine 2; each on its share of the CPUs",
+)  # fmt: skip
+WEAK = Scaling(
+    ("--weak",), "weak scaling", "1 process on 1/2", 1.25, 1.0, 2,
+    ("Scaling baseline on 2 ranks, 2 times the batch: 1.6", "workload cnn (2 ranks, weak scaling)",
+     "x the images/s of 1 baseline process on 1/2 of the CPUs (95% CI ",
+     "not compared: 2 ranks train on 2 times the batch",
+     "weak scaling: 2 ranks, 2 times the batch of 1 process; compare images/s"),
+    "mine against baseline, weak scaling", "mine on 2 ranks, 2 times the batch: 2.0",
+    "splitting each batch; weak scaling: 2 ranks, 2 times the batch",
+)  # fmt: skip
+both = pytest.mark.parametrize("scaling", [STRONG, WEAK], ids=["strong", "weak"])
+EFFICIENCY = 0.8
 
 
 @pytest.fixture
-def workers(simulation, instant):
-    """Workers of known speed: `mine` on 2 ranks, with what else is given."""
+def on_two(bench, simulation, instant):
+    """Measure on two ranks by workers of known speed; those of ``mine`` with what else is given."""
+    simulation.worker("baseline on 1/2", seconds=STEADY)
 
-    def plant(**behaviour):
-        simulation.worker("baseline on 2 ranks", seconds=times(BASELINE))
-        simulation.worker("mine on 2 ranks", **{"seconds": times(MINE), **behaviour})
-        simulation.worker("baseline on 1/2", seconds=[HALF * second for second in STEADY])
+    def run(*options, scaling=STRONG, profile="mine", blocks=8, **behaviour):
+        simulation.worker("baseline on 2 ranks", seconds=times(scaling.baseline))
+        simulation.worker("mine on 2 ranks", **{"seconds": times(scaling.mine), **behaviour})
+        return bench(profile, "--nproc", 2, *scaling.options, "--blocks", blocks, *options)
 
-    plant()
-    return plant
-
-
-def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
-    assert bench("mine", "--nproc", 2, "--blocks", 1).returncode == 0
-    starts = {start["name"]: start for start in simulation.starts()}
-    training = Train("cnn", "synthetic", warmup_steps=5, steps=3)
-    assert {name: start["work"] for name, start in starts.items()} == {
-        "baseline on 2 ranks": document_of(Ranks(2, training)),
-        "mine on 2 ranks": document_of(Ranks(2, training)),
-        "baseline": document_of(training),
-        "baseline on 1/2": document_of(Ranks(1, training, cpu_shares=2)),
-    }
-    # one process on all CPUs is what it is without ranks; the others have the threads of their part of two cores
-    threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
-    assert threads.pop("baseline") is None
-    assert set(threads.values()) == {"1"}
-    study = Study.from_json(events()[0]["study"])
-    assert [arm.name for arm in study.arms] == ["baseline", "mine", "1 process", "1 process on 1/2"]
-    assert (study.reference.name, [arm.name for arm in study.compared]) == ("baseline", ["mine"])
-    # a verdict on the profile, two speedups over one process, and the baseline's efficiency
-    assert (study.sharing, study.ranks) == (4, 2)
+    return run
 
 
-def test_speedup_efficiency_and_communication(bench, workers):
+@both
+def test_speedup_efficiency_and_communication(on_two, cli, run_folder, undrawn, scaling):
     """In as many blocks as four comparisons take."""
-    result = bench("mine", "--nproc", 2, "--blocks", 8, "--json")
-    assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
+    result = on_two(scaling=scaling).ended(0)
+    found = json.loads(cli("report", run_folder, "--json").stdout)
     (verdict,) = found["comparisons"]
-    assert (verdict["arm"], verdict["verdict"]) == ("mine", "faster")
-    scaling = {one["arm"]: one for one in found["scaling"]}
-    assert scaling.keys() == {"baseline", "mine"}
-    for arm, factor in (("baseline", BASELINE), ("mine", MINE)):
-        one = scaling[arm]
-        assert one["ranks"] == 2
-        assert one["speedup"]["ratio"] == pytest.approx(1 / factor, rel=0.02)
-        assert one["speedup"]["low"] < 1 / factor < one["speedup"]["high"]
+    assert (verdict["arm"], verdict["verdict"], verdict["losses"]["agree"]) == ("mine", "faster", True)
+    told = {one["arm"]: one for one in found["scaling"]}
+    assert told.keys() == {"baseline", "mine"}
+    for arm, factor in (("baseline", scaling.baseline), ("mine", scaling.mine)):
+        one, expected = told[arm], scaling.work / factor
+        assert (one["kind"], one["ranks"], one["speedup_over"]) == (scaling.kind, 2, scaling.beside)
+        assert one["speedup"]["ratio"] == pytest.approx(expected, rel=0.02)
+        assert one["speedup"]["low"] < expected < one["speedup"]["high"]
         assert (one["communication_s"], one["communication_share"]) == (0.002, 0.1)
-        assert (one["losses"]["agree"], one["losses"]["largest_difference"]) == (True, 0)
-    efficiency = scaling["baseline"]["efficiency"]
-    assert efficiency["low"] < HALF / (2 * BASELINE) < efficiency["high"]
-    assert efficiency["ratio"] == pytest.approx(HALF / (2 * BASELINE), rel=0.02)
-    assert scaling["mine"]["efficiency"] is None  # the baseline on a rank's part of the CPUs says nothing of it
-    assert [one["arm"] for one in found["measured"]] == ["baseline", "mine", "1 process", "1 process on 1/2"]
+        losses = one["losses"] and (one["losses"]["agree"], one["losses"]["largest_difference"])
+        assert losses == (None if scaling is WEAK else (True, 0))
+    efficiency = told["baseline"]["efficiency"]
+    assert efficiency["low"] < EFFICIENCY < efficiency["high"]
+    assert efficiency["ratio"] == pytest.approx(EFFICIENCY, rel=0.02)
+    assert told["baseline"]["efficiency_over"] == "1 process on 1/2"
+    assert told["mine"]["efficiency"] is None  # the baseline on a rank's part of the CPUs says nothing of it
 
-
-def test_the_report(bench, cli, workers, run_folder, undrawn):
-    result = bench("mine", "--nproc", 2, "--blocks", 8)
     text = words(result.stdout)
-    assert "Scaling baseline on 2 ranks: 1.6" in text
-    assert "x the speed of 1 baseline process (95% CI " in text
-    assert "; efficiency 0.8" in text
+    for said in (*scaling.printed, "; efficiency 0.8", "-- torchrun --nproc-per-node 2 train.py"):
+        assert said in text
     assert text.count("'s ranks communicate or wait for 10% of a step, by the profiler") == 2
-    assert text.count(": within 0.0e+00 of 1 process's over 3 steps (tolerance 0.001)") == 2
-    assert "workload cnn (2 ranks)" in text
+    assert text.count("over 3 steps (tolerance 0.001)") + text.count("not compared: 2 ranks") == 2
     # one process is what the others are held against, and no profile to choose
-    assert "-- torchrun --nproc-per-node 2 train.py" in text
     assert "keep 1 process" not in text
-    page, markdown = run_folder / "x.html", cli("report", run_folder, "--markdown")
+    page, markdown = run_folder / "x.html", cli("report", run_folder, "--markdown").stdout
     assert cli("report", run_folder, "--html", page).returncode == 0
-    assert "Scaling" in page.read_text()
-    assert "mine on 2 ranks: 2.0" in markdown.stdout
-    rows = [line for line in markdown.stdout.splitlines() if line.startswith("|") and "reference" in line]
+    assert scaling.page in page.read_text()
+    assert scaling.markdown in markdown
+    rows = [line for line in markdown.splitlines() if line.startswith("|") and "reference" in line]
     assert [line.split("|")[1].strip() for line in rows] == ["baseline"]
-    assert (
-        "ranks     baseline 2, mine 2; each on its share of the CPUs" in cli("report", run_folder, "--details").stdout
-    )
+    assert scaling.details in words(cli("report", run_folder, "--details").stdout)
+    assert ("(2 ranks, weak scaling)" in words(cli("history", run_folder.parent).stdout)) == (scaling is WEAK)
 
 
-def test_how_unlike_ranks_communicate(bench, cli, workers, run_folder):
-    workers(of_rank={"0": {"communication": {"seconds": 0.001, "share": 0.05}}})
-    text = words(bench("mine", "--nproc", 2, "--blocks", 1).stdout)
+def test_how_unlike_ranks_communicate(on_two, cli, run_folder):
+    text = words(on_two(blocks=1, of_rank={"0": {"communication": {"seconds": 0.001, "share": 0.05}}}).stdout)
     assert text.count("for 10% of a step, by the profiler (5.0% to 10.0% by rank)") == 1
     assert text.count("for 10% of a step, by the profiler") == 2
     scaling = json.loads(cli("report", run_folder, "--json").stdout)["scaling"]
     assert {one["arm"]: one["communication_range"] for one in scaling} == {"mine": [0.05, 0.1], "baseline": [0.1, 0.1]}
 
 
-def test_too_few_blocks_for_intervals(bench, workers):
-    assert "Scaling" not in words(bench("mine", "--nproc", 2, "--blocks", 2).stdout)
+@pytest.mark.parametrize(
+    ("scaling", "first"), [(STRONG, "FASTER baseline on 2 ranks: 1.6"), (WEAK, "EFFICIENCY baseline on 2 ranks: 0.8")]
+)
+def test_the_baseline_alone(on_two, scaling, first):
+    text = words(on_two(scaling=scaling, profile="baseline").stdout)
+    assert text.startswith(first)
+    assert scaling.printed[0] in text
 
 
-def test_the_baseline_alone(bench, workers):
-    assert "FASTER baseline on 2 ranks: 1.6" in words(bench("baseline", "--nproc", 2, "--blocks", 8).stdout)
+@pytest.mark.parametrize(
+    ("scaling", "said"),
+    [
+        (STRONG, "DIFFER from 1 process's by 1.0e-02 over 3 steps (tolerance 0.001)"),
+        # of twice the batch one process has others
+        (WEAK, "Losses DIFFER by up to 1.0%: results change"),
+    ],
+)
+def test_losses_of_ranks_are_held_against_those_of_the_same_training(on_two, scaling, said):
+    text = words(on_two(scaling=scaling, losses=[2.3 * 1.01, 2.299, 2.298]).stdout)
+    assert said in text
+    assert ("DIFFER from 1 process" in text) == (scaling is STRONG)
 
 
-def test_losses_of_ranks_are_held_against_those_of_one_process(bench, workers):
-    workers(losses=[2.3 * 1.01, 2.299, 2.298])
-    said = "DIFFER from 1 process's by 1.0e-02 over 3 steps (tolerance 0.001)"
-    assert said in words(bench("mine", "--nproc", 2, "--blocks", 8).stdout)
+@pytest.mark.parametrize("what", ["code", "data"])
+def test_ranks_of_larger_batches_train_by_the_same_code_on_the_same_data(on_two, what):
+    result = on_two(scaling=WEAK, blocks=2, digests={what: "9" * 64}).ended(1)
+    assert f"the worker its {what} differs from that of earlier samples" in words(result.stdout)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(bench, simulation, workers, seed):
+def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(on_two, simulation, seed):
     """Whichever of them comes first."""
     simulation.worker("baseline on 1/2", seconds=STEADY, usage={"worker_cpus": 4})
-    result = bench("mine", "--nproc", 2, "--seed", seed)
-    assert result.returncode == 1
+    result = on_two("--seed", seed).ended(1)
     assert re.search(
         "1 process on 1/2: the worker had 4 CPUs where one of (baseline|mine) had 2; efficiency needs"
         "|(baseline|mine): the worker had 2 CPUs where one of 1 process on 1/2 had 4; efficiency needs",
@@ -148,15 +165,15 @@ def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(bench, si
         (ExitStatus(137), False),
     ],
 )
-def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, workers, failure, more):
+def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(on_two, failure, more):
     problem = ProcessKilled("rank 1", "SIGKILL")
-    workers(does="problem", text=json.dumps({"problem": problem.to_json()}), failure=failure.to_json())
+    result = on_two(does="problem", text=json.dumps({"problem": problem.to_json()}), failure=failure.to_json())
     said = f"mine: the worker {text(problem)}{f'; it {text(failure)}' if more else ''} "
-    assert said in f"{words(bench('mine', '--nproc', 2).stdout)} "
+    assert said in f"{words(result.stdout)} "
 
 
 @pytest.mark.parametrize("name", [name for name, workload in WORKLOADS.items() if workload.batch])
-def test_two_ranks_can_share_the_batches_of_whatever_says_so(workers, bench_arguments, name, cli, monkeypatch):
+def test_two_ranks_can_share_the_batches_of_whatever_says_so(instant, bench_arguments, name, cli, monkeypatch):
     monkeypatch.setattr(quality, "require", lambda workloads: None)  # these workers translate nothing
     arguments = bench_arguments("mine", "--nproc", 2, "--blocks", 1, "--workload", name)
     if WORKLOADS[name].generated:
@@ -171,9 +188,8 @@ OWN_RANKS = "ranks: 2\nexpect:\n  openmp.max_threads: ${physical_cores}\n"
 
 
 def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, instant, events):
-    simulation.worker("mine on 2 ranks", seconds=times(MINE))
-    result = bench("mine", text=OWN_RANKS)
-    assert result.returncode == 0, result.stdout
+    simulation.worker("mine on 2 ranks", seconds=times(0.5))
+    result = bench("mine", text=OWN_RANKS).ended(0)
     assert {start["name"] for start in simulation.starts()} == {"baseline", "mine on 2 ranks"}
     assert "Waiting mine's ranks communicate" in words(result.stdout)
     assert [arm.ranks for arm in Study.from_json(events()[0]["study"]).arms] == [None, 2]
@@ -195,3 +211,43 @@ def test_a_profile_s_own_ranks_are_on_one_node(refused, write_profile, monkeypat
     monkeypatch.setattr(step, "require", lambda nodes: None)
     line = refused("bench", write_profile("mine", "ranks: 2\n"), "--nodes", 2)
     assert line == "envkit: profile 'mine' has 2 ranks of its own, on one node; leave --nodes out"
+
+
+# --- batches that grow with the ranks ---
+
+
+def test_one_process_for_each_node_has_all_of_its_cpus(bench_arguments, cli, monkeypatch):
+    monkeypatch.setattr(step, "require", lambda nodes: None)
+    result = cli(*bench_arguments("mine", "--nodes", 2, "--weak", "--dry-run")).ended(0)
+    asked = json.loads(result.stdout)
+    assert [arm["name"] for arm in asked["arms"]] == ["baseline", "mine", "1 process"]
+    assert (asked["nodes"], asked["ranks"], asked["weak"]) == (2, 1, True)
+
+
+TWO = ("--nproc", 2, "--weak")
+ONE = "--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out"
+FEWER = "--weak: 2 ranks with 768 images each need more than the 1,024 of segmentation; give a smaller --scale"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--weak",), ONE),
+        (("--weak", "--nproc", 1), ONE),
+        (
+            (*TWO, "--workload", "loader"),
+            "--weak: loader has no batch that grows with ranks; leave it out, or name one of: cnn, cnn-nobias, ",
+        ),
+        ((*TWO, "--workload", "all-reduce"), "--weak: all-reduce has no batch that grows with ranks; leave it out, "),
+        ((*TWO, "--workload", "segmentation", "--scale", 64), FEWER),
+        (
+            ("--weak", "--nproc", 128, "--workload", "segmentation"),
+            "--weak: 128 ranks with 12 images each need more than the 1,024 of segmentation; train on 85 ranks",
+        ),
+        ((*TWO, "--against-python", "/usr/bin/env"), "--weak: no arm runs one process on the CPUs of one rank for co"),
+        (("--weak", "--full"), ONE),
+    ],
+)
+def test_what_can_not_grow(refused, bench_arguments, run_folder, options, said):
+    assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {said}")
+    assert not run_folder.exists()

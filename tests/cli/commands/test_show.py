@@ -17,8 +17,7 @@ def test_variables_as_they_would_be_set_and_why(show, write_profile):
         "preload: [jemalloc]\nenv:\n  OMP_NUM_THREADS: ${physical_cores}\nprefix: [env, -u, X]\n"
         "expect:\n  openmp.max_threads: ${physical_cores}\nnumerics: may-differ\n",
     )
-    result = show(path)
-    assert (result.returncode, result.stderr) == (0, "")
+    result = show(path).ended(0, stderr="")
     assert result.stdout.splitlines() == [
         "mine: A test",
         "A test.",

@@ -17,8 +17,8 @@ from envkit.messages import Printed
 from envkit.worker.modes import Options
 
 from tests.cli.commands.conftest import words
-from tests.cluster.slurm.conftest import settings
-from tests.records import run_events, seal, write
+from tests.cluster.slurm.conftest import submission_in
+from tests.records import run_events, write
 
 
 @pytest.fixture
@@ -26,8 +26,7 @@ def dry(cli):
     """The batch script that would be submitted."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
-        result = cli("submit", *profiles, "--dry-run", *options, **surroundings)
-        assert (result.returncode, result.stderr) == (0, ""), result
+        result = cli("submit", *profiles, "--dry-run", *options, **surroundings).ended(0, stderr="")
         return result.stdout
 
     return run
@@ -42,8 +41,7 @@ def measured(cli):
     """The study of what each node would measure, and whether all train together in one run."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
-        result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)
-        assert (result.returncode, result.stderr) == (0, ""), result
+        result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings).ended(0, stderr="")
         found = json.loads(result.stdout)
         made = Settings.from_json(found["settings"])
         return made.study, made.joint
@@ -183,18 +181,14 @@ def test_sbatch_is_missing(refused, tmp_path):
 @pytest.fixture
 def submission(tmp_path):
     """One of which all nodes have measured: nothing is asked of Slurm."""
-    folder = tmp_path / "submission"
-    document = settings(nodes=2).to_json()
-    write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
-    seal(folder)
+    folder = submission_in(tmp_path / "submission", nodes=2)
     for name in ("node1", "node2"):
         Outcome("17", 1.0, 2.0, 0).write(write(folder / name, run_events(ended="complete")))
     return folder
 
 
 def test_a_submission_that_is_done_is_reported_again(cli, submission):
-    result = cli("submit", "--resume", submission)
-    assert result.returncode == 0, result
+    result = cli("submit", "--resume", submission).ended(0)
     head, *rows = [line.split() for line in result.stdout.splitlines()][:3]
     assert head[:3] == ["node", "profile", "samples"]
     assert [row[:3] for row in rows] == [["node1", "mine", "7"], ["node2", "mine", "7"]]
@@ -233,8 +227,7 @@ def test_other_commands_know_a_submission(cli, refused, submission):
 
 
 def test_its_report_is_that_of_all_nodes(cli, refused, submission):
-    result = cli("report", submission)
-    assert (result.returncode, result.stderr) == (0, "")
+    result = cli("report", submission).ended(0, stderr="")
     assert result.stdout == cli("submit", "--resume", submission).stdout
     document = json.loads(cli("report", submission, "--json").stdout)
     assert [one["state"] for one in document["nodes"]] == ["measured", "measured"]

@@ -8,24 +8,14 @@ from envkit.cluster.slurm.node_status import Outcome
 from envkit.engines.slurm import client
 from envkit.messages import Printed
 
-from tests.cluster.slurm.conftest import settings
-from tests.records import run_events, seal, write
-
-
-def submission(folder, **how):
-    """The folder of one with these settings, of which nothing is measured yet."""
-    document = settings(**how).to_json()
-    place = write(
-        folder / "submission", [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}]
-    )
-    seal(place)
-    return place
+from tests.cluster.slurm.conftest import submission_in
+from tests.records import run_events, write
 
 
 @pytest.fixture
 def begun(tmp_path):
     """Of two nodes, of which node1 was asked for by name, node2 began, and was interrupted."""
-    folder = submission(tmp_path, nodes=2, nodelist=("node1",))
+    folder = submission_in(tmp_path / "submission", nodes=2, nodelist=("node1",))
     place = write(folder / "node2", run_events(ended="interrupted"))
     Outcome("17", 1.0, 2.0, 130, Printed("Slurm told the job to end")).write(place)
     return folder
@@ -37,16 +27,14 @@ def asked_for(folder):
 
 
 def test_it_goes_on_with_nodes_that_were_named_and_those_that_have_begun(cli, begun, slurm):
-    result = cli("submit", "--resume", begun, "--detach")
-    assert (result.returncode, result.stderr) == (0, ""), result
+    cli("submit", "--resume", begun, "--detach").ended(0, stderr="")
     assert asked_for(begun) == (2, ["node1", "node2"])
 
 
 def test_it_does_not_wait_for_a_node_that_has_begun_and_is_down(cli, begun, slurm):
     _, states = slurm
     states["node2"] = "down*"
-    result = cli("submit", "--resume", begun, "--detach")
-    assert result.returncode == 0, result
+    result = cli("submit", "--resume", begun, "--detach").ended(0)
     assert result.stderr == (
         "envkit: another node is asked for in place of node2: Slurm says down and does not respond (planted)\n"
     )
@@ -56,7 +44,7 @@ def test_it_does_not_wait_for_a_node_that_has_begun_and_is_down(cli, begun, slur
 @pytest.fixture
 def joint(tmp_path):
     """A training on node1 and node2 together that was interrupted."""
-    folder = submission(tmp_path, nodes=2, joint=True)
+    folder = submission_in(tmp_path / "submission", nodes=2, joint=True)
     place = write(folder / "all-nodes", run_events(ended="interrupted"))
     Outcome("17", 1.0, 2.0, 130, Printed("Slurm told the job to end"), "node[1-2]").write(place)
     return folder
@@ -77,8 +65,7 @@ def test_ctrl_c_while_it_is_handed_in_and_slurm_says_nothing(cli, joint, slurm, 
 
 
 def test_a_training_on_nodes_goes_on_where_it_was(cli, joint, slurm):
-    result = cli("submit", "--resume", joint, "--detach")
-    assert result.returncode == 0, result
+    result = cli("submit", "--resume", joint, "--detach").ended(0)
     assert result.stdout == f"job 17 was submitted; follow it with: envkit submit --resume {joint}\n"
     submitting = [event for event in record.read(joint, "submit") if event["event"] == "submitting"]
     assert [event["wanted"] for event in submitting] == [["node1", "node2"]]

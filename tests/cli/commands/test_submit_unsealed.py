@@ -26,8 +26,7 @@ def command(tmp_path, write_profile):
 @pytest.fixture
 def submitted(cli, slurm, command, monkeypatch, tmp_path):
     """A submission whose job is gone before it measured anything; its folder, and what sbatch is asked from now on."""
-    result = cli(*command, "--detach")
-    assert result.returncode == 0, result
+    cli(*command, "--detach").ended(0)
     jobs, _ = slurm
     jobs.clear()
     asked = []

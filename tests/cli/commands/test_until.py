@@ -24,26 +24,8 @@ def until(bench, simulation, instant):
     return lambda target, *options: bench("mine", "--full", "--epochs", 4, "--until", target, *options)
 
 
-@pytest.fixture
-def full(bench, simulation, instant):
-    """Train four epochs."""
-    simulation.worker("mine", seconds=times(0.5), figures=QUICK)
-    return lambda *options: bench("mine", "--full", "--epochs", 4, *options)
-
-
-def test_a_full_training_has_a_line_for_each_epoch(full, cli, run_folder):
-    assert full().returncode == 0
-    result = cli("report", run_folder, "--details")
-    rows = [line.split() for line in result.stdout.partition("mine, epoch by epoch")[2].splitlines()[1:6]]
-    assert rows[0] == ["epoch", "training", "loss", "accuracy", "testing"]
-    assert rows[1] == ["1", "0.1", "s", "2.300", "50.0%", "0.25", "s"]
-    assert rows[4] == ["4", "0.5", "s", "2.000", "83.0%", "0.25", "s"]
-    assert "Target" not in result.stdout
-
-
 def test_the_report_says_when_each_got_there_and_the_ratio(until, simulation):
-    result = until("accuracy=0.8")
-    assert result.returncode == 0
+    result = until("accuracy=0.8").ended(0)
     text = words(result.stdout)
     assert text.startswith("ONE RUN EACH mine: 4.02x baseline speed to accuracy=0.8, no confidence interval")
     assert "Target baseline: accuracy=0.8 after 1.0 s and 4 epochs, plus 1.0 s of tests" in text
@@ -66,8 +48,7 @@ def test_repeated_trainings_give_an_interval(until):
     ],
 )
 def test_one_that_never_gets_there_is_named_with_its_best(until, target, said):
-    result = until(target)
-    assert result.returncode == 1
+    result = until(target).ended(1)
     text = words(result.stdout)
     assert text.startswith(f"TARGET NOT REACHED {said}: not {target} in 4 epochs (best: ")
     assert "Next raise --epochs above 4, or choose a nearer target with --until" in text
@@ -92,19 +73,9 @@ def test_the_numbers_are_in_the_exports(until, cli, run_folder):
     assert float(row["time_to_target_s"]) == float(row["epoch_2_training_s"]) == pytest.approx(0.24875)
     assert (row["epoch_1_accuracy"], row["epoch_1_loss"], row["epoch_2_test_s"]) == ("0.5", "2.3", "0.25")
     assert (row["epoch_4_accuracy"], row["epoch_3_training_s"]) == ("", "")
-    never = until("accuracy=0.9", "--output", run_folder.with_name("never"))
-    assert never.returncode == 1
+    until("accuracy=0.9", "--output", run_folder.with_name("never")).ended(1)
     rows = json.loads(cli("export", run_folder.with_name("never"), "--format", "json").stdout)
     assert {row["time_to_target_s"] for row in rows} == {None}
-
-
-def test_what_was_measured_before_an_interrupt_is_not_measured_again(until, simulation, cli, run_folder):
-    simulation.worker("mine", does="interrupt")
-    assert until("accuracy=0.8").returncode == 130
-    simulation.worker("mine", seconds=[0.5], figures=QUICK)
-    resumed = cli("bench", "--resume", run_folder)
-    assert resumed.returncode == 0
-    assert "4.00x baseline speed" in words(resumed.stdout)
 
 
 def test_a_figure_that_no_epoch_tells_is_refused(refused, run_folder):
@@ -122,6 +93,5 @@ def test_a_figure_that_no_epoch_tells_is_refused(refused, run_folder):
      ("loss=-1", "is out of range: loss must be a number above 0; write for example accuracy=0.85 or loss=0.4")],
 )  # fmt: skip
 def test_what_is_no_target(cli, target, said):
-    result = cli("bench", "baseline", "--full", "--until", target)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = cli("bench", "baseline", "--full", "--until", target).ended(2, stdout="")
     assert result.stderr.splitlines()[-1].endswith(f"--until: '{target}' {said}")

@@ -12,12 +12,10 @@ from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
 from envkit.common import progress
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
-from envkit.worker.request import RunCommand, UserCommand
 
 from tests.cli.commands.conftest import words
 from tests.records import problem_of
 from tests.simulation import times
-from tests.worker_runs import document_of
 
 OWN = ("--", "python", "train.py", "--epochs", "1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
@@ -28,8 +26,7 @@ METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
 
 def test_a_workload_file_is_measured(own, run_folder, tmp_path):
     (tmp_path / "job.yaml").write_text("command: python train.py\nmetric: step\n")
-    result = own("--workload", "job.yaml")
-    assert result.returncode == 0, result.stderr
+    result = own("--workload", "job.yaml").ended(0)
     study = record.first(run_folder)["study"]
     assert (study["workload"], study["user_command"]["argv"]) == ("job", ["python", "train.py"])
     assert "command job: python train.py" in words(result.stdout)
@@ -42,14 +39,6 @@ def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
 
 
 # --- what is measured ---
-
-
-def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
-    own(*METRIC)
-    asked = [start["work"] for start in simulation.starts(all=True) if start["name"] == "mine"]
-    command = UserCommand(("python", "train.py", "--epochs", "1"), str(tmp_path), r"time ([\d.]+) ms", "ms", 2)
-    assert asked
-    assert all(work == document_of(RunCommand(command, warmup=2)) for work in asked), asked
 
 
 @pytest.fixture
@@ -78,8 +67,7 @@ def test_what_it_may_not_run_without_is_inherited_unless_a_profile_sets_it(own, 
 def test_what_says_where_to_run_is_inherited(own, simulation, evidence_of, run_folder):
     evidence_of()
     where = {"CUDA_VISIBLE_DEVICES": "1", "TORCH_HOME": "/big/disk", "TORCHINDUCTOR_CACHE_DIR": "/scratch"}
-    result = own(**where, KMP_BLOCKTIME="7")
-    assert result.returncode == 0, result.stdout
+    result = own(**where, KMP_BLOCKTIME="7").ended(0)
     for start in simulation.starts(all=True):
         assert where.items() <= start["environment"].items()
         assert "KMP_BLOCKTIME" not in start["environment"]
@@ -95,8 +83,7 @@ def test_a_run_is_resumed_where_one_is_then(own, cli, simulation, evidence_of, r
     assert own(CUDA_VISIBLE_DEVICES="1").returncode == 1
     before = len(simulation.starts(all=True))
     evidence_of()
-    result = cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0")
-    assert result.returncode == 0, result.stdout + result.stderr
+    cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0").ended(0)
     after = simulation.starts(all=True)[before:]
     assert {start["environment"]["CUDA_VISIBLE_DEVICES"] for start in after} == {"0"}
 
@@ -104,15 +91,13 @@ def test_a_run_is_resumed_where_one_is_then(own, cli, simulation, evidence_of, r
 def test_what_the_command_sets_for_itself_is_its_own_affair(own, cli, evidence_of, run_folder):
     """As a run.sh does; unless it replaces what the profile sets."""
     evidence_of(MKL_NUM_THREADS="9")
-    result = own("--json")
-    assert result.returncode == 0
+    result = own("--json").ended(0)
     measured = json.loads(result.stdout)["measured"]
     assert [one["set_by_itself"] for one in measured] == [{"MKL_NUM_THREADS": "9"}] * 2
     own("--output", run_folder.with_name("second"))
     details = words(cli("report", run_folder.with_name("second"), "--details").stdout)
     assert "variables set by the command itself: MKL_NUM_THREADS=9" in details
-    result = own("--output", run_folder.with_name("third"), sets="  MKL_NUM_THREADS: 2\n")
-    assert result.returncode == 1
+    result = own("--output", run_folder.with_name("third"), sets="  MKL_NUM_THREADS: 2\n").ended(1)
     assert "MKL_NUM_THREADS 2 9" in words(result.stdout)
 
 
@@ -126,8 +111,7 @@ WROTE = {"files": 2, "bytes": 3 * 2**20, "names": ["model.pt", "log"]}
 
 def test_what_it_writes_is_said(own, simulation, events):
     writing(simulation, inside=WROTE)
-    result = own()
-    assert result.returncode == 0
+    result = own().ended(0)
     assert "each start writes 2 files (3.0 MiB), such as model.pt, log into its copy of the folder" in result.stderr
     assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
 
@@ -161,8 +145,7 @@ def test_in_place_a_later_start_may_go_on_from_that(own, simulation):
 
 def test_what_it_writes_past_the_copy_ends_the_run(own, simulation, events, tmp_path):
     writing(simulation, outside=WROTE)
-    result = own()
-    assert result.returncode == 1
+    result = own().ended(1)
     (failure,) = events("failure")
     assert problem_of(failure) == WarmingUp(WroteOutside(str(tmp_path), Written(2, 3 * 2**20, ("model.pt", "log"))))
     assert " change although the command ran in a copy of it" in words(result.stdout)
@@ -182,7 +165,7 @@ def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_f
     assert "folder a fresh copy for each start" in details
 
 
-def test_the_report(own):
+def test_reports_of_it(own, cli, run_folder, tmp_path, undrawn):
     result = own(*METRIC)
     text = words(result.stdout)
     assert result.returncode == 0, result.stderr
@@ -194,11 +177,23 @@ def test_the_report(own):
     assert "images/s" not in text
     assert "-- python train.py --epochs 1" in text.split("Use")[1]
     assert "command python train.py --epochs 1" in text.split("System")[1]
+    details = words(cli("report", run_folder, "--details").stdout)
+    assert f"command python train.py --epochs 1, in {tmp_path}" in details
+    assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
+    assert "data the command's own" in details
+    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
+    cli("report", run_folder, "--html", page, "--markdown", markdown)
+    assert "not compared: add --loss-metric" in page.read_text()
+    assert "| baseline | 6 | " in markdown.read_text()
+    found = json.loads(cli("report", run_folder, "--json").stdout)
+    assert found["study"]["user_command"]["warmup_lines"] == 2
+    assert found["measured"][0]["images_per_s"] is None
+    for kind in ("csv", "json", "openmetrics"):
+        assert "python train.py --epochs 1" in cli("export", run_folder, "--format", kind).stdout
 
 
 def test_the_steps_of_its_optimizer_need_no_pattern(own, cli, simulation, run_folder):
-    result = own("--optimizer-steps", 12)
-    assert result.returncode == 0, result.stderr
+    result = own("--optimizer-steps", 12).ended(0)
     assert "profile samples ms/step" in words(result.stdout)
     details = words(cli("report", run_folder, "--details").stdout)
     assert "metric 12 steps of its optimizer, after 3; each sample a fresh process" in details
@@ -216,8 +211,7 @@ def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folde
         other["evidence"] = {**rank, "variables": {"sensitive": {"MKL_NUM_THREADS": "9"}}}
     simulation.worker("mine", seconds=times(0.5), other_processes=others)
     second = run_folder.with_name("second")
-    result = own("--output", second, sets="  MKL_NUM_THREADS: 2\n")
-    assert result.returncode == 1
+    result = own("--output", second, sets="  MKL_NUM_THREADS: 2\n").ended(1)
     text = words(result.stdout)
     assert text.startswith("NOT IN EFFECT mine")
     assert "MKL_NUM_THREADS (processes 71, 72: python rank.py) 2 9" in text
@@ -230,33 +224,6 @@ def test_the_report_of_a_whole_command(own, monkeypatch):
     text = words(result.stdout)
     assert "profile samples ms/run system time" in text
     assert " ms per run" in result.stderr
-
-
-def test_other_reports_of_it(own, cli, run_folder, tmp_path, undrawn):
-    own(*METRIC)
-    details = words(cli("report", run_folder, "--details").stdout)
-    assert f"command python train.py --epochs 1, in {tmp_path}" in details
-    assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
-    assert "data the command's own" in details
-    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
-    cli("report", run_folder, "--html", page, "--markdown", markdown)
-    assert "not compared: add --loss-metric" in page.read_text()
-    assert "| baseline | 6 | " in markdown.read_text()
-    found = json.loads(cli("report", run_folder, "--json").stdout)
-    assert found["study"]["user_command"]["warmup_lines"] == 2
-    assert found["measured"][0]["images_per_s"] is None
-    assert "python train.py --epochs 1" in cli("history", run_folder).stdout
-    for kind in ("csv", "json", "openmetrics"):
-        assert "python train.py --epochs 1" in cli("export", run_folder, "--format", kind).stdout
-
-
-def test_one_that_is_resumed(own, cli, simulation, run_folder):
-    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
-    assert own(*METRIC).returncode == 1
-    simulation.worker("mine", seconds=times(0.5))
-    result = cli("bench", "--resume", run_folder)
-    assert "FASTER" in result.stdout
-    assert all(start["work"]["kind"] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
 
 
 def test_what_goes_on_with_it_names_the_training_last(own, simulation, run_folder, tmp_path, monkeypatch):
@@ -290,8 +257,7 @@ def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, ru
 def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
     killed = ProcessKilled("rank 1", "SIGKILL")
     simulation.worker("baseline", does="problem", text=json.dumps({"problem": killed.to_json()}))
-    result = own(*METRIC)
-    assert result.returncode == 1
+    result = own(*METRIC).ended(1)
     problem = f"{text(killed)} (warming up)"
     assert f"Failed block 1, baseline: the worker {problem}" in words(result.stdout)
     failures = json.loads(cli("report", run_folder, "--json").stdout)["failures"]
@@ -301,8 +267,7 @@ def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folde
 def test_a_file_that_changes_between_samples(own, simulation):
     simulation.worker("mine", seconds=times(0.5), digests={"file train.py": "b" * 64})
     simulation.worker("baseline", digests={"file train.py": "c" * 64})
-    result = own()
-    assert result.returncode == 1
+    result = own().ended(1)
     assert "its file train.py differs from that of earlier samples (" in words(result.stdout)
 
 
@@ -316,16 +281,14 @@ def test_samples_with_different_numbers_of_readings(own, simulation):
     """Bars are drawn by time: what is faster draws fewer of them."""
     simulation.worker("mine", seconds=times(0.5), full_steps=120)
     simulation.worker("baseline", full_steps=240)
-    result = own(*METRIC)
-    assert result.returncode == 0
+    result = own(*METRIC).ended(0)
     assert "mine: 1.00x baseline speed" in result.stdout  # a mean step takes as long: 0.5 s of 120 steps, 1 s of 240
 
 
 def test_what_one_arm_warms_up_for_is_not_left_out_of_another_that_has_fewer_readings(own, simulation):
     simulation.worker("mine", seconds=times(0.5), full_steps=100)
     simulation.worker("baseline", full_steps=240, slow_steps=150)
-    result = own(*METRIC)
-    assert result.returncode == 0
+    result = own(*METRIC).ended(0)
     assert "left out" not in result.stdout
 
 
@@ -333,8 +296,7 @@ def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, 
     """One that changes nothing by its name too, of which the witness is asked."""
     seen = {"variables": {"named": {"TOKENIZERS_PARALLELISM": "false"}}}
     simulation.worker("mine", seconds=times(0.5), evidence=seen, other_processes=[])
-    result = own(sets="  TOKENIZERS_PARALLELISM: 'true'\n")
-    assert result.returncode == 1
+    result = own(sets="  TOKENIZERS_PARALLELISM: 'true'\n").ended(1)
     assert "TOKENIZERS_PARALLELISM true false" in words(result.stdout)
     asked = {start["name"]: start["environment"].get("ENVKIT_NAMES") for start in simulation.starts(all=True)}
     assert (asked["mine"], asked["baseline"]) == ("SIMULATED TOKENIZERS_PARALLELISM", None)
@@ -342,8 +304,7 @@ def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, 
 
 def test_a_workload_file_called_all(own, run_folder, tmp_path):
     (tmp_path / "all.yaml").write_text("command: python train.py\n")
-    result = own("--workload", "all.yaml", "--json", command="plan", profile=False)
-    assert result.returncode == 0, result.stderr
+    result = own("--workload", "all.yaml", "--json", command="plan", profile=False).ended(0)
     assert [one["arm"] for one in json.loads(result.stdout)["comparisons"]] == ["again"]
 
 
@@ -373,15 +334,13 @@ def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
     kept = ("--folder", tmp_path / "kept")
     assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
     what = (tmp_path / "mine.yaml", "--python", simulation.python, *METRIC)
-    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path)
-    assert again.returncode == 0, again.stdout + again.stderr
+    cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path).ended(0)
     assert (
         record.first(tmp_path / "again")["study"]["user_command"] == record.first(run_folder)["study"]["user_command"]
     )
     simulation.worker("baseline", digests={"command": "e" * 64})
     simulation.worker("mine", seconds=times(0.5), digests={"command": "e" * 64})
-    other = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "other", *OWN, cwd=tmp_path)
-    assert other.returncode == 2
+    other = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "other", *OWN, cwd=tmp_path).ended(2)
     assert "the digest of the workload's command was aaaaaaaaaaaa and is now eeeeeeeeeeee" in other.stderr
 
 

@@ -7,8 +7,6 @@ import math
 
 import pytest
 from envkit.bench import record
-from envkit.rendering import text
-from envkit.worker.messages.metrics import LossesUnlikeSteps
 
 from tests.cli.commands.conftest import words
 from tests.simulation import times
@@ -34,13 +32,6 @@ def losses(simulation):
 
 def scaled(factor, every):
     return [[round(factor * loss, 4) for loss in one] for one in every]
-
-
-def test_the_worker_is_told_how_to_read_them(own, losses, simulation):
-    losses(SEEDED, SEEDED)
-    assert own(*TIMES, *LOSS).returncode == 0
-    asked = [start["work"] for start in simulation.starts(all=True) if start["work"]["kind"] == "command"]
-    assert {work["command"]["loss_metric"] for work in asked} == {r"loss (\S+)"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +92,7 @@ def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulati
     assert "(b)" in text
 
 
-def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, events, undrawn):
+def test_what_is_recorded_and_reported(own, cli, losses, simulation, run_folder, tmp_path, events, undrawn):
     losses(SEEDED, scaled(1.003, SEEDED))
     result = own(*TIMES, *LOSS, "--json")
     (comparison,) = json.loads(result.stdout)["comparisons"]
@@ -111,7 +102,8 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
     assert comparison["losses"]["own_difference"] == 0
     assert json.loads(result.stdout)["measured"][0]["final_loss"] == 1.87
     assert record.first(run_folder)["study"]["user_command"]["loss_metric"] == LOSS[1]
-    assert record.first(run_folder)["study"]["user_command"]["loss_metric"] == LOSS[1]
+    asked = [start["work"] for start in simulation.starts(all=True) if start["work"]["kind"] == "command"]
+    assert {work["command"]["loss_metric"] for work in asked} == {LOSS[1]}
     assert events("sample")[0]["losses"]
     assert r"losses loss (\S+)" in words(cli("report", run_folder, "--details").stdout)
     page, markdown = tmp_path / "page.html", tmp_path / "report.md"
@@ -122,22 +114,9 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
         assert cli("export", run_folder, "--format", kind).returncode == 0
 
 
-def test_a_workload_file_has_it(own, losses, tmp_path):
+def test_a_plan_names_commands_that_read_them(own, losses):
     losses(SEEDED, SEEDED)
-    (tmp_path / "job.yaml").write_text("command: python train.py\nloss_metric: loss (\\S+)\n")
-    assert "Losses equal within the last printed digit" in words(own("--workload", "job.yaml").stdout)
-
-
-def test_a_baseline_and_a_plan_of_it(own, cli, losses, simulation, run_folder, tmp_path):
-    losses(SEEDED, SEEDED)
-    own(*TIMES, *LOSS)
-    kept = ("--folder", tmp_path / "kept")
-    assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
-    what = (tmp_path / "mine.yaml", "--python", simulation.python, *TIMES, *LOSS)
-    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path)
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert record.first(tmp_path / "again")["study"]["user_command"]["loss_metric"] == LOSS[1]
-    planned = own(*TIMES, *LOSS, "--json", "--output", tmp_path / "plan", command="plan", blocks=5)
+    planned = own(*TIMES, *LOSS, "--json", command="plan", blocks=5)
     assert r"--loss-metric 'loss (\S+)'" in json.loads(planned.stdout)["needs"][0]["command"]
 
 
@@ -150,22 +129,13 @@ def test_a_calibration_without_it_counts_for_runs_with_it(own, cli, losses, own_
     assert "floor baseline against itself stays within" in text
 
 
-def test_one_that_is_resumed_compares_all(own, cli, losses, simulation, run_folder):
-    losses(SEEDED, SEEDED)
-    simulation.worker("mine", seconds=times(0.5), losses_in_turn=SEEDED, does="exit", status=1, **{"from": 3})
-    assert own(*TIMES, *LOSS).returncode == 1
-    losses(SEEDED, SEEDED)
-    assert "Losses equal within the last printed digit" in words(cli("bench", "--resume", run_folder).stdout)
-
-
 # --- what ends a run ---
 
 
 @pytest.mark.parametrize(("loss", "shown"), [(math.nan, "nan"), (math.inf, "inf")])
 def test_losses_that_are_no_numbers(own, losses, loss, shown):
     losses(SEEDED, [[2.31, 2.05, loss]])
-    result = own(*TIMES, *LOSS)
-    assert result.returncode == 1
+    result = own(*TIMES, *LOSS).ended(1)
     fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
     why = f"diverged: the loss of step 3 is {shown}, so its speed is meaningless; {fix} (warming up)"
     assert f"Failed block 1, mine: the worker {why}" in words(result.stdout)
@@ -174,17 +144,8 @@ def test_losses_that_are_no_numbers(own, losses, loss, shown):
 
 def test_another_number_of_losses_than_before(own, losses):
     losses(SEEDED, [[2.31, 2.05]])
-    result = own(*TIMES, *LOSS)
-    assert result.returncode == 1
+    result = own(*TIMES, *LOSS).ended(1)
     text = words(result.stdout)
     assert " had 2; print equally many" in text or " had 3; print equally many" in text
     assert "losses, and earlier samples had " in text
     assert "FASTER" not in result.stdout
-
-
-def test_what_the_worker_says_of_its_losses_is_shown(own, simulation):
-    problem = LossesUnlikeSteps(120, 100)
-    simulation.worker("baseline", does="problem", text=json.dumps({"problem": problem.to_json()}))
-    result = own(*TIMES, *LOSS)
-    assert result.returncode == 1
-    assert f"baseline: the worker {text(problem)} (warming up)" in words(result.stdout)

@@ -6,13 +6,11 @@ import json
 import shutil
 
 import pytest
-from envkit.bench import record
 from envkit.cluster.fleet import kept
 
-from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node
-from tests.cluster.slurm.conftest import settings, study
+from tests.cluster.slurm.conftest import study, submission_in
 from tests.records import BEGUN
 from tests.report.exports.gauges import gauges
 
@@ -33,8 +31,7 @@ def now(tmp_path):
 
 
 def test_a_node_that_became_slower_is_named_and_what_became_of_all_is_the_fleet_s(cli, then, now):
-    result = cli("fleet", "diff", then, now)
-    assert result.returncode == 1, result
+    result = cli("fleet", "diff", then, now).ended(1)
     text = words(result.stdout)
     assert text.startswith("SLOWER 1 of 19 nodes")
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.startswith("n")}
@@ -92,8 +89,7 @@ def test_for_prometheus_a_node_that_was_not_judged_is_not_one_that_is_as_fast_as
 
 def test_nothing_changed(cli, then, tmp_path):
     again = fleet(tmp_path / "again", 20, slower={"n03": 0.2}, began=BEGUN + 60)
-    result = cli("fleet", "diff", then, again)
-    assert result.returncode == 0, result
+    result = cli("fleet", "diff", then, again).ended(0)
     assert result.stdout.startswith("NONE SLOWER  none of 20 nodes is certain to have become slower")
 
 
@@ -101,8 +97,7 @@ def test_where_most_became_slower_the_first_line_says_so(cli, tmp_path):
     """Beside the middle node none of them stands out."""
     then = fleet(tmp_path / "then", 20)
     all_of_them = fleet(tmp_path / "all", 20, slower={f"n{number:02}": 1.0 for number in range(20)})
-    result = cli("fleet", "diff", then, all_of_them)
-    assert result.returncode == 0
+    result = cli("fleet", "diff", then, all_of_them).ended(0)
     assert words(result.stdout).startswith(
         "NONE SLOWER none of 20 nodes is certain to have become slower than others, "
         "but the middle node takes 2.000 times as long as in the first report"
@@ -171,8 +166,7 @@ def test_what_is_another_on_all_nodes_is_told_once(cli, then, tmp_path):
 def test_the_submission_s_own_margin_holds(cli, then, tmp_path):
     now = fleet(tmp_path / "now", 20, slower={"n03": 0.2, "n07": 0.3})
     assert cli("fleet", "diff", then, now).returncode == 1
-    document = settings(nodes=20, fleet=True, study=study("mine", margin=0.5)).to_json()
-    records.write(now, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    submission_in(now, nodes=20, fleet=True, study=study("mine", margin=0.5))
     read = cli("fleet", "diff", then, now, "--json")
     assert (read.returncode, json.loads(read.stdout)["margin"]) == (0, 0.5)
     assert cli("fleet", "diff", then, report(now)).returncode == 0
@@ -189,8 +183,7 @@ def test_a_later_report_that_is_given_first_is_worth_a_line(cli, then, tmp_path)
 
 def test_where_others_change_as_far_a_node_is_not_named_but_mentioned(cli, tmp_path):
     wild = {f"n{number:02}": 0.03 * number for number in range(20)}
-    result = cli("fleet", "diff", fleet(tmp_path / "then", 20), fleet(tmp_path / "now", 20, slower=wild))
-    assert result.returncode == 0
+    result = cli("fleet", "diff", fleet(tmp_path / "then", 20), fleet(tmp_path / "now", 20, slower=wild)).ended(0)
     text = words(result.stdout)
     assert text.startswith("NONE SLOWER none of 20 nodes is certain to have become slower")
     assert "n19 +2" in text[text.index("maybe") :]
@@ -198,8 +191,7 @@ def test_where_others_change_as_far_a_node_is_not_named_but_mentioned(cli, tmp_p
 
 def test_too_few_nodes_are_not_judged(cli, tmp_path):
     places = [fleet(tmp_path / name, 3, began=BEGUN + later) for later, name in enumerate(("then", "now"))]
-    result = cli("fleet", "diff", *places)
-    assert result.returncode == 0
+    result = cli("fleet", "diff", *places).ended(0)
     assert result.stdout.startswith("NOT JUDGED  fewer than 6 nodes of one kind are in both reports")
     assert words(result.stdout).endswith("; 3 nodes of this kind, 6 are needed to judge")
 

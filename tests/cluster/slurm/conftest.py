@@ -23,6 +23,7 @@ from envkit.common.errors import InputError
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.study import SearchSettings, TuningStudy
 
+from tests import records
 from tests.conftest import CODE_PATH, PROJECT
 from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
 
@@ -49,6 +50,14 @@ def settings(**replaced: object) -> Settings:
         "minutes": 15, "options": (),
     }  # fmt: skip
     return Settings(**{**fixed, **replaced})  # type: ignore[arg-type]
+
+
+def submission_in(folder: Path, **replaced: object) -> Path:
+    """Write the sealed record of a submission with these settings; returns its folder."""
+    document = settings(**replaced).to_json()
+    records.write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    records.seal(folder)
+    return folder
 
 
 def submitted_as(folder: Path) -> str:

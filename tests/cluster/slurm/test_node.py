@@ -239,15 +239,6 @@ def test_the_record_has_what_the_node_ran(submitted, node, folder):
     assert json.loads((folder / "node1" / "node.json").read_text())["job"] == JOB
 
 
-def test_settings_of_another_schema_are_refused_and_nothing_is_measured(submitted, on_node, folder):
-    submitted()
-    path = folder / "submit.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 1}))
-    said = "this submission has an earlier format (schema 1), and this version of envkit reads schema 2; measure again"
-    assert on_node("node1") == (2, f"envkit: node1: {path}: {said}\n")
-    assert not (folder / "node1").exists()
-
-
 def test_a_node_that_could_take_part_leaves_nothing(submitted, check, folder):
     submitted(joint=True)
     assert check() == (0, None)

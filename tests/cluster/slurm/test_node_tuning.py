@@ -32,8 +32,7 @@ def test_two_nodes_search_together_confirm_and_write_the_profile_of_their_type(
     assert stage(node_tuning.KIND) == [0, 0]
     assert stage(node_tuning.SEARCH) == [0, 0]
     assert stage(node_tuning.CONFIRM) == [0, 0]
-    result = cli("tune", "--resume", folder, "--json")
-    assert result.returncode == 0, result
+    result = cli("tune", "--resume", folder, "--json").ended(0)
     found = json.loads(result.stdout)
     assert (found["best"], found["verdict"]["nodes"]) == ("tuned", [*NODES])
     tuned = found["verdict"]["found"]["tuned"]
@@ -103,8 +102,7 @@ def test_a_space_with_more_candidates_than_the_time_has_room_for(submitted, stag
     counts = "".join(f"  more{one}: {{variable: {name}, values: [unset, 1, 2, 3]}}\n" for one, name in enumerate(MANY))
     submitted(budget_s=60.0, space=SMALL_SPACE + counts)
     assert [stage(name) for name in (node_tuning.KIND, node_tuning.SEARCH, node_tuning.CONFIRM)] == [[0, 0]] * 3
-    result = cli("tune", "--resume", folder, "--json")
-    assert result.returncode == 0, result
+    result = cli("tune", "--resume", folder, "--json").ended(0)
     found = json.loads(result.stdout)
     assert found["candidates"] < 100  # of 1,280
     assert found["written"] in (str(written), None)

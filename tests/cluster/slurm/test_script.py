@@ -62,12 +62,6 @@ def test_any_folder(tmp_path, name):
     assert words == f"--output={str(tmp_path / name).replace('%', '%%')}/slurm-%j.out"
 
 
-def test_bash_can_read_it(tmp_path):
-    path = tmp_path / "batch.sh"
-    path.write_text(render(settings(), FOLDER, "envkit-1", 2))
-    subprocess.run(["bash", "-n", path], check=True)
-
-
 def test_no_variable_gives_a_task_only_some_cpus_of_its_node():
     """srun takes -c and --threads-per-core from variables, and either would keep the step from the other CPUs."""
     head = render(settings(), FOLDER, "envkit-1", 2).partition("# One task on each of")[0]
@@ -101,4 +95,3 @@ def test_a_training_on_all_nodes_together_has_one_runner_on_the_first():
     assert "# The runner, on the first node, which starts workers on all of them.\n" in text
     check, run = text.index("--check"), text.index("    on_first_node 'cd")
     assert check < run
-    subprocess.run(["bash", "-n"], input=text, text=True, check=True)

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tests.conftest import PROJECT, command_line
+from tests.processes import Ended
 
 PYTHON_PATH = f"{PROJECT}:{{}}"
 # A torch with as much as the witness asks for: the real one takes seconds to import.
@@ -51,7 +52,7 @@ def execute(shared):
             env={**os.environ, **variables}, capture_output=True, text=True, timeout=240, check=False,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
-        return result
+        return Ended(result.args, result.returncode, result.stdout, result.stderr)
 
     return run
 

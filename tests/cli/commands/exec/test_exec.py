@@ -254,8 +254,7 @@ def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile)
 
 def test_a_program_with_torch_testifies(execute, tmp_path):
     code = "import os, torch; os.environ['MKL_NUM_THREADS'] = '5'"
-    result = execute("mine", *python(code), options=("--evidence", "seen.json"))
-    assert result.returncode == 0
+    result = execute("mine", *python(code), options=("--evidence", "seen.json")).ended(0)
     said, unverified, changed = result.stderr.splitlines()
     assert said == "envkit: mine was in effect, as far as it could be verified, in 1 process (checked: 2 variables)"
     why = "the program itself changed it to 5, and nothing tells which value was read"
@@ -275,8 +274,7 @@ def test_what_the_program_sets_before_it_imports_torch_takes_effect(execute):
     sets = "import os, importlib.util; os.environ['LRU_CACHE_CAPACITY'] = '5'"
     looks = "importlib.util.find_spec('torch')"
     for code in (f"{sets}; import torch", f"import importlib.util; {looks}; {sets}; import torch"):
-        result = execute("torchs", *python(code))
-        assert result.returncode == 1
+        result = execute("torchs", *python(code)).ended(1)
         seen = "expected 1, seen 5, as the program itself set it before it imported torch (process "
         assert f"envkit:   variable LRU_CACHE_CAPACITY: {seen}" in result.stderr
     result = execute("torchs", *python(f"{sets}; {looks}; os.environ['LRU_CACHE_CAPACITY'] = '1'; import torch"))
@@ -288,8 +286,7 @@ def test_what_the_program_sets_before_it_imports_torch_takes_effect(execute):
 
 def test_a_profile_that_was_not_in_effect_fails_a_command_that_did_not(execute):
     code = "import sys, torch; sys.exit(int(sys.argv[1]))"
-    result = execute("wrong", *python(code), "0")
-    assert result.returncode == 1
+    result = execute("wrong", *python(code), "0").ended(1)
     first, second = result.stderr.splitlines()
     assert first == "envkit: wrong was NOT in effect"
     assert second.startswith("envkit:   malloc.allocator: expected jemalloc, seen ")
@@ -305,19 +302,16 @@ def test_each_process_is_checked(execute, tmp_path):
         "    variables = {**os.environ, 'OMP_NUM_THREADS': '1', 'MKL_NUM_THREADS': number}\n"
         "    subprocess.run([sys.executable, '-c', 'import torch'], env=variables, check=True)\n"
     )
-    result = execute("mine", sys.executable, "parent.py", "1", "1")
-    assert result.returncode == 0
+    result = execute("mine", sys.executable, "parent.py", "1", "1").ended(0)
     assert "mine was in effect in 3 processes" in result.stderr
     assert "the command itself set, for processes of its own: OMP_NUM_THREADS=1\n" in result.stderr
-    result = execute("mine", sys.executable, "parent.py", "1", "4")
-    assert result.returncode == 1
+    result = execute("mine", sys.executable, "parent.py", "1", "4").ended(1)
     assert "mine was NOT in effect in 1 of 3 processes\n" in result.stderr
     assert "variable MKL_NUM_THREADS: expected 1, seen 4 (process " in result.stderr
 
 
 def test_what_does_not_change_the_outcome_is_checked_too(execute):
-    result = execute("mine", "env", "-u", "GREETING", *python("import torch"))
-    assert result.returncode == 1
+    result = execute("mine", "env", "-u", "GREETING", *python("import torch")).ended(1)
     assert "envkit:   variable GREETING: expected hello, seen not set (process " in result.stderr
 
 
@@ -327,8 +321,7 @@ def test_what_does_not_change_the_outcome_is_checked_too(execute):
 )
 def test_what_adds_to_a_profile_s_preload_leaves_it_in_effect(execute):
     """stdbuf does, and a profile that preloads is what one would start it under."""
-    result = execute("preloads", "stdbuf", "-oL", *python("import torch"))
-    assert result.returncode == 0, result.stderr
+    result = execute("preloads", "stdbuf", "-oL", *python("import torch")).ended(0)
     assert "preloads was in effect in 1 process" in result.stderr
     assert "the command itself set, for processes of its own: LD_PRELOAD=" in result.stderr
     seen = execute("preloads", "stdbuf", "-oL", "sleep", "4")  # as long as it takes to be looked at
@@ -339,8 +332,7 @@ def test_what_adds_to_a_profile_s_preload_leaves_it_in_effect(execute):
 @pytest.mark.parametrize("preload", ["", "libm.so.6:$LD_PRELOAD"])
 def test_what_takes_a_preload_away_or_comes_before_it(execute, preload):
     script = f'LD_PRELOAD={preload} exec {sys.executable} -c "import torch"'
-    result = execute("preloads", "sh", "-c", script)
-    assert result.returncode == 1
+    result = execute("preloads", "sh", "-c", script).ended(1)
     assert "preloads was NOT in effect" in result.stderr
 
 
@@ -348,8 +340,7 @@ def test_a_command_may_take_away_what_says_where_things_are(execute):
     """As `module purge` does; what can change the outcome it may not, where it was to be kept."""
     caller = {"CUDA_HOME": "/usr/local/cuda", "OMP_NUM_THREADS": "7"}
     options = ("--keep-env", "OMP_NUM_THREADS")
-    result = execute("mine", "env", "-u", "CUDA_HOME", *python("import torch"), options=options, **caller)
-    assert result.returncode == 0, result.stderr
+    result = execute("mine", "env", "-u", "CUDA_HOME", *python("import torch"), options=options, **caller).ended(0)
     result = execute("mine", "env", "-u", "OMP_NUM_THREADS", *python("import torch"), options=options, **caller)
     assert result.returncode == 1
     assert "variable OMP_NUM_THREADS: expected 7, seen not set" in result.stderr
@@ -372,24 +363,21 @@ def test_what_outlives_the_command_is_quiet(shared, tmp_path):
 def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
     seconds = "4"  # as long as it takes to be looked at, also where a machine is slow to begin
     evidence = ("--evidence", "seen.json")
-    result = execute("mine", "sleep", seconds, options=evidence)
-    assert result.returncode == 0
+    result = execute("mine", "sleep", seconds, options=evidence).ended(0)
     said = "seen from outside, 1 of 1 process had its variables (nothing more can be seen)"
     assert said in result.stderr
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is True
     result = execute("wrong", "sleep", seconds, options=evidence)  # which expects what can't be seen so
     assert (result.returncode, said in result.stderr) == (0, True)
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
-    result = execute("mine", "env", "-u", "GREETING", "sleep", seconds)
-    assert result.returncode == 1
+    result = execute("mine", "env", "-u", "GREETING", "sleep", seconds).ended(1)
     assert "envkit: mine was NOT in effect (seen from outside)\n" in result.stderr
     assert "envkit:   GREETING is not set, not hello (process " in result.stderr
 
 
 def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp_path):
     """The shell had it, and what it started did not."""
-    result = execute("mine", "sh", "-c", "env -u GREETING sleep 4; true", options=("--evidence", "seen.json"))
-    assert result.returncode == 0
+    result = execute("mine", "sh", "-c", "env -u GREETING sleep 4; true", options=("--evidence", "seen.json")).ended(0)
     first, second = result.stderr.splitlines()
     assert first.startswith("envkit: mine: not known whether it was in effect: no Python process with torch ended")
     assert first.endswith("seen from outside, 1 of 2 processes did not have all of it")
@@ -399,8 +387,7 @@ def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp
 
 
 def test_a_command_that_is_too_short_to_be_seen(execute):
-    result = execute("mine", "true")
-    assert result.returncode == 0
+    result = execute("mine", "true").ended(0)
     assert "envkit: mine: can't be checked: no Python process with torch ended in it" in result.stderr
 
 
@@ -417,8 +404,7 @@ def test_a_profile_that_won_on_another_kind_of_machine(execute, tmp_path):
     (tmp_path / "won.yaml").write_text(f"name: won\n{head}")
     (tmp_path / "won.evidence.json").write_text('{"machine_kind": {"cpu": "Z80 (1/1)", "usable_cpus": 1}}')
     for _ in range(2):
-        result = execute(str(tmp_path / "won.yaml"), "true")
-        assert result.returncode == 0
+        result = execute(str(tmp_path / "won.yaml"), "true").ended(0)
         assert result.stderr.count("profile 'won' won on Z80 (1/1) with 1 usable CPU, and this is ") == 1
     (tmp_path / "won.evidence.json").unlink()
     assert "won on" not in execute(str(tmp_path / "won.yaml"), "true").stderr
@@ -456,6 +442,5 @@ def test_memory_that_ran_out_is_named_with_its_limit(shared, memory_group, code,
 
 
 def test_a_kill_without_want_of_memory_is_not_explained_by_it(execute):
-    result = execute("glibc-retain", "sh", "-c", "kill -KILL $$")
-    assert result.returncode == 137
+    result = execute("glibc-retain", "sh", "-c", "kill -KILL $$").ended(137)
     assert "memory" not in result.stderr

@@ -37,8 +37,7 @@ def test_the_commands_own_status_stays(execute, leave, status):
 
 def test_what_other_processes_left_is_judged(execute, tmp_path):
     script = f"echo junk > $ENVKIT_EVIDENCE/7.json; echo '{json.dumps(GOOD)}' > $ENVKIT_EVIDENCE/9.json; exit 3"
-    result = execute("mine", "sh", "-c", script, options=("--evidence", "seen.json"))
-    assert result.returncode == 3
+    result = execute("mine", "sh", "-c", script, options=("--evidence", "seen.json")).ended(3)
     assert "evidence of 1 process can't be used: 7.json is not valid JSON" in result.stderr
     assert [one["pid"] for one in json.loads((tmp_path / "seen.json").read_text())["processes"]] == [9]
 
@@ -48,5 +47,4 @@ def test_a_fifo_in_the_place_of_the_cache(execute, tmp_path, name):
     """What is kept there can be found again: a command goes on without it."""
     (tmp_path / "cache" / name).parent.mkdir(parents=True)
     os.mkfifo(tmp_path / "cache" / name)
-    result = execute("mine", "sh", "-c", "exit 3", XDG_CACHE_HOME=str(tmp_path / "cache"))
-    assert result.returncode == 3
+    execute("mine", "sh", "-c", "exit 3", XDG_CACHE_HOME=str(tmp_path / "cache")).ended(3)

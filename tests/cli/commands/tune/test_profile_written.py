@@ -44,8 +44,7 @@ def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
 
 def test_where_nothing_betters_the_shipped_profile_a_copy_of_it_is_written(tuned, engine, local):
     engine.gain = lambda variables: 0.2 * ("LD_PRELOAD" in variables)
-    result = tuned()
-    assert result.returncode == 0
+    result = tuned().ended(0)
     found = written(local)
     assert (found.preload, found.env) == (("jemalloc",), {})
     assert found.reason.startswith("A copy of known, the best shipped profile. envkit tune found none faster on ")
@@ -54,8 +53,7 @@ def test_where_nothing_betters_the_shipped_profile_a_copy_of_it_is_written(tuned
 
 def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engine, local):
     engine.gain = lambda variables: -0.3 * bool(set(variables) - {"ENVKIT_PADDING"})
-    result = tuned()
-    assert result.returncode == 0
+    result = tuned().ended(0)
     found = written(local)
     assert (found.preload, found.env) == ((), {})
     assert found.reason.startswith("This sets nothing. ")
@@ -70,7 +68,7 @@ def beside_a_load(variables):
     return {"usage": {**usage, "worker_cpus": 2, "worker_cpus_busy_s": 100.0}}
 
 
-def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, engine, local):
+def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, engine, local, cli, tmp_path):
     engine.other = beside_a_load
     result = tuned()
     said = words(result.stdout)
@@ -81,13 +79,9 @@ def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, 
     assert "it holds only under load (measured beside other programs that used" in said
     assert "measure it again before you use it" in written(local).reason
     evidence = json.loads((local / f"{profile.tuned_name()}.evidence.json").read_text())
-    assert (evidence["best"], evidence["load"]["kind"]) == (None, "other-programs")
-
-
-def test_scripts_are_told_of_no_best_beside_a_load(tuned, engine):
-    engine.other = beside_a_load
-    document = json.loads(tuned("--json").stdout)
-    assert (document["best"], document["load"]["kind"]) == (None, "other-programs")
+    document = json.loads(cli("tune", "--resume", tmp_path / "tuning", "--json").stdout)
+    for told in (evidence, document):
+        assert (told["best"], told["load"]["kind"]) == (None, "other-programs")
 
 
 def test_what_was_confirmed_beside_a_load_replaces_no_earlier_profile(tuned, engine, local, tmp_path):
@@ -120,8 +114,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
     before = {path.name: path.read_bytes() for path in local.iterdir()}
     (tmp_path / "tuning").rename(tmp_path / "before")
     engine.gain = lambda variables: -0.3 * bool(set(variables) - {"ENVKIT_PADDING"})
-    result = tuned()
-    assert result.returncode == 0
+    result = tuned().ended(0)
     assert {path.name: path.read_bytes() for path in local.iterdir()} == before
     assert f"{local / f'{profile.tuned_name()}.yaml'} stays as it is" in words(result.stdout)
 
@@ -193,8 +186,7 @@ def test_a_place_that_is_lost_meanwhile_can_be_given_anew(tuned, engine, local, 
             local.parent.write_text("")
 
     engine.misbehave = misbehave
-    result = tuned()
-    assert result.returncode == 2
+    result = tuned().ended(2)
     assert result.stderr.splitlines()[-1].endswith(f"envkit tune --resume {tmp_path / 'tuning'} --profile FILE.yaml")
     assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
     assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
@@ -219,8 +211,7 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
     assert result.returncode == 2
     assert f"envkit tune --resume {tmp_path / 'tuning'} --profile FILE.yaml" in result.stderr.splitlines()[-1]
     assert written(local) == older
-    result = cli("tune", "--resume", tmp_path / "tuning")
-    assert result.returncode == 0
+    result = cli("tune", "--resume", tmp_path / "tuning").ended(0)
     assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
     assert "the earlier one is kept as" in words(result.stdout)
     # and to read it again replaces nothing
@@ -238,8 +229,7 @@ def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_p
         write(place, content, private)
 
     monkeypatch.setattr(atomic, "write", full)
-    result = tuned()
-    assert result.returncode == 2
+    result = tuned().ended(2)
     said = f"No space left on device; continue with: envkit tune --resume {tmp_path / 'tuning'}"
     assert result.stderr.splitlines()[-1].endswith(said)
 
@@ -258,8 +248,7 @@ def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, en
     tuned()
     newer = written(local)
     assert newer.env["OMP_DYNAMIC"] == "true"
-    result = cli("tune", "--resume", tmp_path / "before")
-    assert result.returncode == 0
+    result = cli("tune", "--resume", tmp_path / "before").ended(0)
     assert "this tuning wrote its profile when it ended, and another one is there now; " in words(result.stdout)
     assert written(local) == newer
 
@@ -269,8 +258,7 @@ def test_the_profile_of_a_tuning_that_has_ended_can_be_written_over_an_earlier_o
     (tmp_path / "tuning").rename(tmp_path / "before")
     engine.gain = lambda variables: 0.3 * (variables.get("OMP_DYNAMIC") == "true")
     tuned()
-    result = cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml")
-    assert result.returncode == 0, result
+    result = cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").ended(0)
     assert profile.load(str(tmp_path / "mine.yaml")).env["OMP_DYNAMIC"] == "true"
     assert "the earlier one is kept as" in words(result.stdout)
     (earlier,) = tmp_path.glob("mine-*.yaml")

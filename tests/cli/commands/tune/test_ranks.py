@@ -32,8 +32,7 @@ def together(tmp_path):
 
 def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, together, tmp_path):
     engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks") + 0.2 * ("LD_PRELOAD" in variables)
-    result = tuned(*together, "--details")
-    assert result.returncode == 0, result
+    result = tuned(*together, "--details").ended(0)
     found = written(local)
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
     assert "Left out ranks=sixteen: trains on 16 ranks, and this process can use 2 cores" in words(result.stdout)
@@ -50,8 +49,7 @@ def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
 ):
     write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
     engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks")
-    result = tuned()
-    assert result.returncode == 0, result
+    tuned().ended(0)
     study = Study.from_json(record.read(tmp_path / "tuning/confirmation")[0]["study"])
     assert {arm.name: arm.ranks for arm in study.arms}["pair"] == 2
     assert (written(local).ranks, written(local).preload) == (2, ("jemalloc",))
@@ -73,8 +71,7 @@ def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped,
 
 
 def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
-    result = tuned("--nproc", 2)
-    assert result.returncode == 0, result
+    tuned("--nproc", 2).ended(0)
     trained = [one["work"] for one in simulation.starts(all=True) if "training" in one]
     assert {(work["kind"], work["number"]) for work in trained} == {("ranks", 2)}
     assert Study.from_json(events(tmp_path)[0]["study"]).ranks == 2
@@ -89,8 +86,7 @@ def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
 )
 def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arguments, tmp_path, numerics, reason):
     options = ("--workload", "segmentation", "--steps", 3, "--budget", "100s", "--numerics", numerics, "--details")
-    result = cli("tune", *together, *options, "--output", tmp_path / "tuning")
-    assert result.returncode == 0, result
+    result = cli("tune", *together, *options, "--output", tmp_path / "tuning").ended(0)
     assert reason in words(result.stdout)
     launched = [one["work"]["number"] for one in simulation.starts(all=True) if one["work"]["kind"] == "ranks"]
     assert set(launched) == ({2} if numerics == "any" else set())

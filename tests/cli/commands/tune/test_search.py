@@ -23,8 +23,7 @@ from tests.worker_runs import document_of
 
 
 def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
-    result = tuned("--details")
-    assert result.returncode == 0, result
+    result = tuned("--details").ended(0)
     found = written(local)
     assert (found.env, found.preload) == ({"GOMP_SPINCOUNT": "1000"}, ("jemalloc",))
     assert "x baseline speed (95% CI " in found.reason
@@ -59,8 +58,7 @@ def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(
     go_on = f"continue with: envkit tune --resume {tmp_path / 'tuning'}"
     said = "tuned failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
     for _ in range(2):
-        result = cli("tune", "--resume", tmp_path / "tuning")
-        assert result.returncode == 1
+        result = cli("tune", "--resume", tmp_path / "tuning").ended(1)
         assert result.stderr.splitlines()[-1].endswith(f"a worker failed; no profile was written; {said}{go_on}")
 
 
@@ -89,8 +87,7 @@ def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, r
 
 
 def test_it_tunes_for_another_workload_and_its_modes(tuned, local, tmp_path):
-    result = tuned("--workload", "cnn-batch128", "--precision", "bf16-autocast")
-    assert result.returncode == 0, result
+    result = tuned("--workload", "cnn-batch128", "--precision", "bf16-autocast").ended(0)
     study = events(tmp_path)[0]["study"]
     assert (study["workload"], study["options"]["precision"]) == ("cnn-batch128", "bf16-autocast")
     assert "workload cnn-batch128 (bf16-autocast)" in written(local).reason
@@ -132,8 +129,7 @@ def test_what_was_not_in_effect_in_the_confirmation_proves_nothing(tuned, cli, e
 
 def test_candidates_that_fail_are_counted_and_not_tried_again(tuned, engine, local, tmp_path):
     engine.misbehave = lambda variables: "ended with exit status 3" if "OMP_DYNAMIC" in variables else None
-    result = tuned("--details")
-    assert result.returncode == 0
+    result = tuned("--details").ended(0)
     failed = [event["candidate"] for event in events(tmp_path, "failure")]
     assert len(failed) == len(set(failed)) > 0
     assert f"Failed {len(failed)} candidate" in words(result.stdout)
@@ -195,16 +191,14 @@ def test_a_command_that_writes_past_its_copy_ends_the_search_at_once(cli, argume
     simulation.worker("baseline", writes={"outside": {"files": 1, "bytes": 9, "names": ["last.pt"]}})
     how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
     (tmp_path / "train.py").touch()
-    result = cli("tune", *how, "--", "python", "train.py", cwd=tmp_path)
-    assert result.returncode == 1
+    result = cli("tune", *how, "--", "python", "train.py", cwd=tmp_path).ended(1)
     assert len(events(tmp_path, "failure")) == 1
     assert "ran in a copy of it: 1 file (9 bytes), such as last.pt" in result.stderr.splitlines()[-1]
 
 
 def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):
     engine.misbehave = lambda variables: "was killed by signal SIGSEGV" if set(variables) - {"ENVKIT_PADDING"} else None
-    result = tuned()
-    assert (result.returncode, result.stdout) == (1, "")
+    result = tuned().ended(1, stdout="")
     line = result.stderr.splitlines()[-1]
     assert " candidates failed, the first (known): was killed by signal SIGSEGV; no profile was written" in line
     assert not local.exists()
@@ -213,8 +207,7 @@ def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tu
 
 def test_a_baseline_that_fails_ends_it_in_one_line(tuned, engine, local, tmp_path):
     engine.misbehave = lambda variables: "ended with exit status 3"
-    result = tuned()
-    assert (result.returncode, result.stdout) == (1, "")
+    result = tuned().ended(1, stdout="")
     (line,) = result.stderr.splitlines()
     assert line.startswith("envkit: the baseline's worker ended with exit status 3: simulated trouble; fix that and ")
     assert line.endswith(f"start again; the record is in {tmp_path / 'tuning'}")
@@ -226,8 +219,7 @@ def test_where_the_baseline_fails_later_what_failed_before_it_is_tried_again(
     tuned, cli, engine, local, tmp_path, trainings
 ):
     engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > trainings else None
-    result = tuned()
-    assert result.returncode == 1
+    result = tuned().ended(1)
     assert result.stderr.splitlines()[-1].endswith(f"continue with: envkit tune --resume {tmp_path / 'tuning'}")
     assert len(events(tmp_path, "failure")) > 1  # others had their turn before the baseline
     engine.misbehave = lambda variables: None
@@ -269,12 +261,10 @@ def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, in
             raise KeyboardInterrupt
 
     engine.misbehave = misbehave
-    result = tuned()
-    assert (result.returncode, result.stdout) == (130, "")
+    result = tuned().ended(130, stdout="")
     line = result.stderr.splitlines()[-1]
     assert line == f"envkit: interrupted; continue with: envkit tune --resume {tmp_path / 'tuning'}"
-    result = cli("tune", "--resume", tmp_path / "tuning", "--json")
-    assert result.returncode == 0, result
+    result = cli("tune", "--resume", tmp_path / "tuning", "--json").ended(0)
     # the interrupted worker alone was started once more; a run that goes on warms up its arms again
     assert engine.trained == trained * 2 + 1 + (3 if interrupted == 70 else 0)
     for one, other in zip(events(tmp_path, "candidate", "round", "trial"), same, strict=True):
@@ -364,8 +354,7 @@ def test_a_bad_space_is_refused_before_anything_is_started(refused, arguments, t
 
 
 def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_path):
-    result = tuned(budget="4s")
-    assert (result.returncode, result.stdout) == (1, "")
+    result = tuned(budget="4s").ended(1, stdout="")
     said = re.search(r"no room for a single candidate and its confirmation: give --budget (\d+s) or", result.stderr)
     assert said is not None
     assert not local.exists()

@@ -80,8 +80,7 @@ def test_nothing_that_an_edited_record_names_is_run(
 def test_the_same_command_given_again_goes_on(interrupted, cli, arguments, local):
     user_key.path().unlink()
     before = record.read(interrupted, "tune")
-    result = cli(*arguments("--resume", interrupted))
-    assert result.returncode == 0, result.stderr
+    cli(*arguments("--resume", interrupted)).ended(0)
     assert record.read(interrupted, "tune")[: len(before)] == before
     assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
 
