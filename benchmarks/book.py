@@ -83,20 +83,17 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.book", description=__doc__)
+    parser = script.page_parser("book", __doc__)
     parser.add_argument("--epochs", metavar="N", type=count, default=EPOCHS, help=f"of each (default: {EPOCHS})")
     parser.add_argument("--blocks", metavar="N", type=count, default=1,
                         help="trainings of each; 8 or more give intervals (default: 1)")  # fmt: skip
     parser.add_argument("--also", metavar="PROFILE", action="append", default=[],
                         help="measure this profile too, for example tuned")  # fmt: skip
     parser.add_argument("--engine", default="local", help="what starts the workers (default: local)")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    folder, pages = PROJECT / "results" / "book", page.PAGES / "book.md"
+    script.add_training_options(parser)
+    folder = PROJECT / "results" / "book"
     parser.add_argument("--record", metavar="DIR", type=Path, default=folder,
                         help=f"the run; goes on with it (default: {folder.relative_to(PROJECT)})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=pages,
-                        help=f"the page to write at the end (default: {pages.relative_to(PROJECT)})")  # fmt: skip
     return parser
 
 

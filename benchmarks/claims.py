@@ -105,7 +105,7 @@ def read(path: Path = PLAN) -> Plan:
 
 
 def main() -> int:
-    parser = script.parser("claims", __doc__ or "")
+    parser = script.parser("claims", __doc__)
     interleaved.add_options(parser, BLOCKS, STEPS)
     arguments = parser.parse_args()
     plan = read()

@@ -103,7 +103,7 @@ def chosen(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Expe
 
 
 def main() -> int:
-    parser = script.parser("experiments", __doc__ or "")
+    parser = script.parser("experiments", __doc__)
     interleaved.add_options(parser, BLOCKS)
     parser.add_argument("names", metavar="EXPERIMENT", nargs="*", help="(default: all)")
     arguments = parser.parse_args()

@@ -65,7 +65,7 @@ def main() -> int:
         warm = _report(records, folder)
     print(f"cold {cold.seconds:.1f} s, warm {warm.seconds:.1f} s, {warm.peak_bytes / 2**20:,.0f} MiB", file=sys.stderr)
     page_parts = [
-        page.heading("A report on a fleet", QUESTION, [{"time": time.time()}], page.machine()),
+        page.heading("A report on a fleet", QUESTION),
         _cost(cold, warm, cpus, fleet, size),
         "## What it found",
         FOUND.format(
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=(__doc__ or "").split("\n")[0])
+    parser = script.page_parser("fleet", __doc__)
     parser.add_argument("--nodes", metavar="N", type=count, default=SIMULATED_NODES, help="default: 10000")
     parser.add_argument("--samples", metavar="N", type=count, default=SAMPLES, help="of each node (default: 20)")
     parser.add_argument(
@@ -96,8 +96,6 @@ def _options() -> argparse.Namespace:
                         help="a real run to make the records from (default: one that is measured first)")  # fmt: skip
     parser.add_argument("--alarm-nodes", metavar="N", type=count, default=NODES,
                         help=f"nodes for each line about false alarms (default: {NODES})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=page.PAGES / "fleet.md",
-                        help="the page to write (default: docs/results/fleet.md)")  # fmt: skip
     return parser.parse_args()
 
 

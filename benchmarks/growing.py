@@ -12,7 +12,6 @@ from typing import TypeVar
 from envkit.bench import record
 from envkit.cli.arguments import duration
 from envkit.common.errors import MISFITS, InputError
-from envkit.engines.base import PROJECT
 
 from benchmarks import page, script
 from benchmarks.errors import ScriptError
@@ -23,19 +22,15 @@ NEVER_PRECISE = "0.0001"
 Parsed = TypeVar("Parsed")
 
 
-def parser(name: str, description: str, time_s: float) -> argparse.ArgumentParser:
+def parser(name: str, description: str | None, time_s: float) -> argparse.ArgumentParser:
     """Return the options that all have. ``time_s`` is how long a call measures by default (seconds)."""
-    program = name.replace("-", "_")
-    data = page.PAGES / f"{name}.jsonl"
-    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
+    program, data = name.replace("-", "_"), page.PAGES / f"{name}.jsonl"
+    made = script.parser(program, description, data.with_suffix(".md"), data)
     made.add_argument("--for", dest="time", metavar="TIME", type=duration, default=time_s,
                       help=f"how long to measure (default: {time_s:g}s)")  # fmt: skip
     made.add_argument("--add", metavar="DIR", type=Path, nargs="*",
                       help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
     made.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
-    made.add_argument("--results", metavar="FILE", type=Path, default=data,
-                      help=f"all measurements; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
-    made.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
     return made
 
 
@@ -47,14 +42,13 @@ def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
     return arguments
 
 
-def bench_parser(name: str, description: str, time_s: float) -> argparse.ArgumentParser:
+def bench_parser(name: str, description: str | None, time_s: float) -> argparse.ArgumentParser:
     """Return the options of a benchmark whose calls run ``envkit bench``: these of all, and how it measures."""
     made = parser(name, description, time_s)
     made.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / name,
                       help="where the runs keep their records (default: %(default)s)")  # fmt: skip
     made.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    made.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    made.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(made)
     return made
 
 

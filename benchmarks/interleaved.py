@@ -41,7 +41,7 @@ from envkit.worker.modes import USUAL, Options
 from envkit.worker.request import Instances, Train
 from envkit.worker.workloads import DEFAULT, GENERATED, LOSS_TOLERANCE, get
 
-from benchmarks import page
+from benchmarks import page, script
 from benchmarks.errors import ScriptError
 from benchmarks.results import Line, Results
 
@@ -80,8 +80,7 @@ def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS
     parser.add_argument("--warmup-steps", metavar="N", type=count, default=WARMUP_STEPS,
                         help=f"untimed steps before them (default: {WARMUP_STEPS})")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
 
 
 class Bench:

@@ -45,7 +45,7 @@ LONG_STEPS = 1000
 
 
 def main() -> int:
-    parser = growing.parser("long-steps", __doc__ or "", TIME_S)
+    parser = growing.parser("long-steps", __doc__, TIME_S)
     parser.add_argument("--profiles", metavar="NAME,…", type=lambda words: words.split(","), default=list(PROFILES),
                         help="what to measure beside the baseline (default: the six best on the CNN)")  # fmt: skip
     parser.add_argument("--steps", dest="long_steps", metavar="N", type=count, default=LONG_STEPS,
@@ -57,8 +57,7 @@ def main() -> int:
     parser.add_argument("--short-samples", metavar="N", type=count, default=2,
                         help="short samples beside each long process (default: 2)")  # fmt: skip
     parser.add_argument("--workload", metavar="NAME", default=DEFAULT, help=f"what to train (default: {DEFAULT})")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
     arguments = growing.parse(parser)
     if arguments.long_steps % PARTS or arguments.long_steps < arguments.short_steps:
         raise ScriptError(f"--steps {arguments.long_steps}: is no multiple of {PARTS} with room for a short sample")

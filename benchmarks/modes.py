@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = script.parser("modes", __doc__ or "")
+    parser = script.parser("modes", __doc__)
     interleaved.add_options(parser, BLOCKS, STEPS)
     parser.add_argument("--profile", metavar="NAME", action="append",
                         help=f"a profile to measure beside the {REFERENCE_PROFILE}, once for each "

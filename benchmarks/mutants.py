@@ -236,8 +236,7 @@ def _commit() -> str:
 
 
 def main() -> int:
-    parser = script.parser("mutants", __doc__.splitlines()[0])
-    parser.set_defaults(results=PROJECT / "benchmarks" / "mutants.jsonl")
+    parser = script.parser("mutants", __doc__, results=PROJECT / "benchmarks" / "mutants.jsonl")
     parser.add_argument("--seed", type=int, default=SEED, metavar="N")
     parser.add_argument("--mutants", type=int, default=100, metavar="N", help="how many to draw (default: 100)")
     parser.add_argument(

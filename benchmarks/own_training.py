@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import subprocess
@@ -51,12 +50,10 @@ def report(arguments: Sequence[str], folder: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.own_training", description=__doc__)
+    parser = script.page_parser("own_training", __doc__, PAGE)
     parser.add_argument("--profile", default="intel-omp", help="(default: intel-omp)")
     parser.add_argument("--engine", default="local", help="(default: local)")
     parser.add_argument("--blocks", default="8", metavar="N", help="how many for each script (default: 8)")
-    parser.add_argument("--page", metavar="FILE", type=Path, default=PAGE,
-                        help="the page to write (default: docs/results/own-training.md)")  # fmt: skip
     arguments = parser.parse_args()
     above, begin, _ = PAGE.read_text().partition(EXAMPLES_BEGIN)
     facts = f"- measured: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"

@@ -27,7 +27,7 @@ OVER_BASELINE, OVER_LAUNCHER = 1.60, 1.10
 
 
 def main() -> int:
-    parser = script.parser("peers", __doc__ or "")
+    parser = script.parser("peers", __doc__)
     interleaved.add_options(parser, BLOCKS, STEPS)
     help_text = f"profiles to compare; the first must reach the aims (default: {', '.join(PROFILES)})"
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=help_text)

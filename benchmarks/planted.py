@@ -128,7 +128,7 @@ NO_RUNS = Ends(0, 0, 0, 0, (), ())
 
 
 def main() -> int:
-    parser = growing.bench_parser("planted", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("planted", __doc__, TIME_S)
     parser.add_argument("--percent", metavar="N,…", type=counts(1), default=PERCENTAGES,
                         help="the planted shares of a step, in percent (default: 5,10,20,50)")  # fmt: skip
     arguments = growing.parse(parser)

@@ -5,15 +5,11 @@ Races are simulated, and decide as real ones do: ``envkit.bench.decide`` says wh
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy
@@ -205,20 +201,12 @@ def _fewer() -> list[tuple[str, Case]]:
     ]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
-    default = page.PAGES / "race.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/results/race.md")
-    return parser.parse_args()
-
-
 def main() -> int:
-    options = _options()
-    head = page.heading("Does a race choose well?", __doc__ or "", [{"time": time.time()}], page.machine())
+    options = script.simulation_parser("race", __doc__, RUNS).parse_args()
+    head = page.heading("Does a race choose well?", __doc__ or "")
     parts = [head, f"Each line is {options.runs:,} simulated races, and of claims {max(TESTS, options.runs):,}."]
     tables = {"Which design?": (ABOUT, _cases()), "The designs of the kit": (ABOUT_FEWER, _fewer())}
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         of_tables = {
             title: [(first, processes.submit(rates, case, options.runs)) for first, case in _rows(cases)]
             for title, (_, cases) in tables.items()

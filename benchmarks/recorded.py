@@ -20,7 +20,6 @@ from envkit.bench.run import Run, read
 from envkit.cli import measuring
 from envkit.common import atomic
 from envkit.common.folders import quoted
-from envkit.engines.base import PROJECT
 from envkit.rendering import text
 from envkit.report import pictures
 from envkit.report.parts import Row
@@ -28,7 +27,7 @@ from envkit.report.pictures import Picture, style
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.workloads import GENERATED
 
-from benchmarks import page
+from benchmarks import page, script
 from benchmarks.errors import ScriptError
 
 # Significant digits of a time in raw samples.
@@ -47,11 +46,8 @@ NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/
 
 def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
     """Of a script that takes a run's folder, and ``--page``; ``without`` a folder it takes that one."""
-    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    made = script.page_parser(name, description)
     made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help=f"the run's folder (default: {without})")
-    default = page.PAGES / f"{name}.md"
-    made.add_argument("--page", metavar="FILE", type=Path, default=default,
-                      help=f"the page to write (default: {default.relative_to(PROJECT)})")  # fmt: skip
     return made
 
 

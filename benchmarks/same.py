@@ -31,7 +31,7 @@ why:
 
 
 def main() -> int:
-    parser = growing.bench_parser("same", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("same", __doc__, TIME_S)
     parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
                         help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
     arguments = growing.parse(parser)

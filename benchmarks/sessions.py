@@ -30,7 +30,7 @@ LEAST_SESSIONS = 5
 
 
 def main() -> int:
-    parser = growing.bench_parser("sessions", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("sessions", __doc__, TIME_S)
     arguments = growing.parse(parser)
     add = partial(_add, results=arguments.results)
     measure = partial(growing.bench, arguments, "session", PROFILES, arguments.time, add)
