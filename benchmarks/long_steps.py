@@ -30,7 +30,7 @@ from benchmarks import growing, interleaved, long_steps_page, page, script
 from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.long_steps_page import PARTS, Block, LongProcess, Session, process_of, read, rounded
-from benchmarks.recorded import raw_samples
+from benchmarks.recorded import session_of
 from benchmarks.results import append_line
 
 TIME_S = 600.0
@@ -138,7 +138,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
 
     Raise ScriptError for a run without complete blocks, or with too few steps.
     """
-    raw, run = raw_samples(folder), read_run(folder)
+    measured, run = session_of(folder, commit), read_run(folder)
     with record.reading(folder):
         timed = {
             arm.name: {
@@ -154,17 +154,17 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
     if not complete or min(lengths) < least:
         raise ScriptError(f"{folder}: has no complete block of processes with {least} steps or more")
     return Session(
-        began=raw.began,
+        began=measured.began,
         commit=commit,
-        cpu=raw.cpu,
-        usable_cpus=raw.usable_cpus,
-        kernel=raw.kernel,
+        cpu=measured.cpu,
+        usable_cpus=measured.usable_cpus,
+        kernel=measured.kernel,
         training=training,
-        names=raw.arms,
+        names=measured.names,
         warmup_steps=run.study.training.warmup_steps + run.skipped_steps,
         short_steps=short_steps,
         long_steps=min(lengths) // PARTS * PARTS,
-        blocks=[Block([], [process_of(timed[name][block], short_steps) for name in raw.arms]) for block in complete],
+        blocks=[Block([], [process_of(timed[name][block], short_steps) for name in measured.names]) for block in complete],
     )
 
 

@@ -18,9 +18,9 @@ from envkit.stats.power import EFFICIENCY, interval_scale
 
 from benchmarks import growing, page, random_effects, script
 from benchmarks.errors import ScriptError
-from benchmarks.recorded import raw_samples
+from benchmarks.recorded import session_of
 from benchmarks.results import append_line
-from benchmarks.same import read, session_of
+from benchmarks.same import read
 from benchmarks.short_runs import Session
 
 PROFILES = ("glibc-retain", "jemalloc-retain", "mimalloc-retain", "intel-omp")
@@ -39,7 +39,7 @@ def main() -> int:
 
 def _add(folder: Path, commit: str, results: Path) -> None:
     """Add a run, unless it is there. Raise ScriptError where it has other profiles."""
-    session = session_of(raw_samples(folder), commit)
+    session = session_of(folder, commit)
     if session.names != ["baseline", *PROFILES]:
         raise ScriptError(f"{folder}: measures other profiles than {', '.join(PROFILES)}")
     if session.blocks and all(other.began != session.began for other in read(results)):
