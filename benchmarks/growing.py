@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from envkit.bench import record
 from envkit.cli.arguments import duration
@@ -91,6 +91,23 @@ def run(
         add(folder, arguments.commit)
     page.write(arguments.page, parts())
     return 0
+
+
+class Began(Protocol):
+    """A line of such a file: when a call began (seconds since 1970), and where it measured."""
+
+    @property
+    def began(self) -> float: ...
+    @property
+    def host(self) -> str: ...
+
+
+def opening(title: str, question: str, measured: Sequence[Began], target: str) -> str:
+    """Return the beginning of a page of these lines, which ``make target`` adds to. There may be none yet."""
+    if not measured:
+        return f"# {title}\n\n{question}\n\nNothing is measured yet."
+    times, hosts = [{"time": line.began} for line in measured], sorted({line.host for line in measured})
+    return page.heading(title, question, times, "; ".join(hosts), f"make {target}")
 
 
 def collect(folders: list[Path], add: Callable[[Path, str], None]) -> None:

@@ -216,12 +216,11 @@ def _end(judged: Speedup, effect: Effect, sample_s: float) -> Ends:
 
 def parts(runs: Sequence[Planted]) -> list[str]:
     """Return the parts of the page. ``runs`` may be none: then it says so."""
+    opening = growing.opening("Effects planted in the CNN", QUESTION, [run.session for run in runs], "planted")
     if not runs:
-        return ["# Effects planted in the CNN", QUESTION, "Nothing is measured yet."]
-    hosts = sorted({run.session.host for run in runs})
-    times = [{"time": run.session.began} for run in runs]
+        return [opening]
     return [
-        page.heading("Effects planted in the CNN", QUESTION, times, "; ".join(hosts), "make planted"),
+        opening,
         HOW,
         "## Verdicts",
         VERDICTS,

@@ -48,14 +48,14 @@ def _add(folder: Path, commit: str, results: Path) -> None:
 
 def parts(sessions: Sequence[Session]) -> list[str]:
     """Return the parts of the page, which says so if there are no sessions yet."""
+    opening = growing.opening("Repeats of one matrix", QUESTION, sessions, "sessions")
     if not sessions:
-        return ["# Repeats of one matrix", QUESTION, "Nothing is measured yet."]
+        return [opening]
     ordered = sorted(sessions, key=lambda session: session.began)
-    times, hosts = [{"time": session.began} for session in ordered], sorted({session.host for session in ordered})
     missing = LEAST_SESSIONS - len(ordered)
     prediction = "" if missing <= 0 else MISSING.format(least=LEAST_SESSIONS, missing=missing)
     return [
-        page.heading("Repeats of one matrix", QUESTION, times, "; ".join(hosts), "make sessions"),
+        opening,
         HOW,
         "## Between sessions",
         page.table(BETWEEN, [_between(ordered, profile) for profile in PROFILES], numbers_from=1),
