@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from envkit.checks.interference import OTHERS
 from envkit.common import yamlfile
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import InputError
 from envkit.messages import Printed
 from envkit.profiles import profile
 from envkit.rendering import text_of
@@ -111,15 +111,13 @@ def main() -> int:
     plan = read()
     loaded = {name: profile.load(name) for claim in plan.claims for name in (claim.against, claim.profile)}
     bench = Bench(arguments)
-    inspection = bench.inspection([each.prefix[0] for each in loaded.values() if each.prefix])
+    inspection = bench.inspection(loaded.values())
     entries, missing = _entries(plan.claims, loaded, inspection, arguments.python or sys.executable)
     testable = [claim for claim in plan.claims if claim.name not in missing]
     claimed = {claim.name: [*claim.arms, claim.least] for claim in plan.claims}
     results = Results(arguments.results, {**bench.settings(entries, inspection), "claims": claimed})
-    interleaved.measure(bench, results, entries)
-    interleaved.require_samples(results, entries[0].name)
-    page.write(arguments.page, _page(results, plan, testable, missing))
-    return FAILED if results.of("failure") else MEASURED
+    interleaved.run(bench, results, entries, [entries[0].name])
+    return interleaved.write(arguments, results, _page(results, plan, testable, missing))
 
 
 def _entries(

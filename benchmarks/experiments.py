@@ -15,7 +15,7 @@ from typing import Any
 
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common import yamlfile
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import InputError
 from envkit.common.yamlfile import YamlFile
 from envkit.messages import Printed
 from envkit.profiles import catalogue, profile
@@ -116,18 +116,14 @@ def main() -> int:
     )
     loaded = {name: load(name) for name in names}
     bench = Bench(arguments)
-    inspection = bench.inspection(
-        [loaded_profile.prefix[0] for loaded_profile in loaded.values() if loaded_profile.prefix]
-    )
+    inspection = bench.inspection(loaded.values())
     entries, missing = _entries(loaded, inspection)
     planned = {
         experiment.name: [experiment.against, experiment.prediction, *experiment.expected] for experiment in experiments
     }
     results = Results(arguments.results, {**bench.settings(entries, inspection), "experiments": planned})
-    interleaved.measure(bench, results, entries)
-    interleaved.require_samples(results, REFERENCE_PROFILE)
-    page.write(arguments.page, _page(results, experiments, left_out, loaded, missing))
-    return FAILED if results.of("failure") else MEASURED
+    interleaved.run(bench, results, entries, [REFERENCE_PROFILE])
+    return interleaved.write(arguments, results, _page(results, experiments, left_out, loaded, missing))
 
 
 def _entries(

@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from envkit.checks.effect import check
 from envkit.checks.interference import disturbances
 from envkit.cli.arguments import count
 from envkit.common import codec
+from envkit.common.errors import FAILED, MEASURED
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.inspect_image import inspect
@@ -115,9 +116,9 @@ class Bench:
             },
         }  # fmt: skip
 
-    def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
-        """What is here, as ``envkit.profiles.resolve`` takes it; ``commands`` are looked for."""
-        return inspect(self.engine, self.inherited, commands)
+    def inspection(self, profiles: Iterable[Profile], tools: Iterable[str] = ()) -> dict[str, Any]:
+        """Return what is here, as ``envkit.profiles.resolve`` takes it. ``tools``: more commands to look for."""
+        return inspect(self.engine, self.inherited, [*prefix_commands(profiles), *tools])
 
     def launch(self, entry: Entry, steps: int, padding: int = 0) -> Launch:
         warmup_steps = self.arguments.warmup_steps if steps > 1 else 0
@@ -130,6 +131,11 @@ class Bench:
             prefix=entry.prefix,
             timeout_s=COMPILING_TIMEOUT_S if entry.options.compile else TIMEOUT_S,
         )
+
+
+def prefix_commands(profiles: Iterable[Profile]) -> list[str]:
+    """Return the commands with which these profiles start others."""
+    return [loaded.prefix[0] for loaded in profiles if loaded.prefix]
 
 
 def of_profile(
@@ -152,6 +158,22 @@ def of_profile(
 def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
     checks = check(environment, evidence, {}, printed)
     return [f"{item.key} is {item.seen}, not {item.expected}" for item in checks if not item.holds]
+
+
+def run(bench: Bench, results: Results, entries: Sequence[Entry], references: Sequence[str]) -> None:
+    """Measure the entries. Raise InputError where a reference, which others are compared with, could not be measured."""
+    measure(bench, results, entries)
+    for name in references:
+        if not results.of("sample", entry=name):
+            raise ScriptError(
+                f"{name} could not be measured: {failure(results, name)}; fix that, and move {results.path} away"
+            )
+
+
+def write(arguments: argparse.Namespace, results: Results, page_parts: Sequence[str]) -> int:
+    """Write the page, and return the exit status: whether any entry failed."""
+    page.write(arguments.page, page_parts)
+    return FAILED if results.of("failure") else MEASURED
 
 
 def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
@@ -348,14 +370,6 @@ def failures(results: Results, names: Sequence[str]) -> list[str]:
 
 def _blocks(number: int) -> str:
     return f"{number} block{'' if number == 1 else 's'}"
-
-
-def require_samples(results: Results, name: str) -> None:
-    """Raise InputError where the entry that others are compared with could not be measured."""
-    if not results.of("sample", entry=name):
-        raise ScriptError(
-            f"{name} could not be measured: {failure(results, name)}; fix that, and move {results.path} away"
-        )
 
 
 def interval(speedup: Speedup | None) -> str:

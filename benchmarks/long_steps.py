@@ -73,7 +73,7 @@ def _measure(arguments: argparse.Namespace) -> None:
     """Measure one block or more until the time is used up. Add those of an interrupted call, too."""
     bench = Bench(arguments)
     profiles = [profile.load(name) for name in (BASELINE, *arguments.profiles)]
-    inspection = bench.inspection([loaded.prefix[0] for loaded in profiles if loaded.prefix])
+    inspection = bench.inspection(profiles)
     entries = [interleaved.of_profile(loaded, inspection) for loaded in profiles]
     began, commit = time.time(), page.commit()
     blocks: list[Block] = []
