@@ -93,10 +93,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read(path: Path = PLAN) -> Plan:
     """Parse the claims. Raise InputError that names the file."""
     file = yamlfile.read(path)
-    try:
-        plan = msgspec.convert(file.data, Plan)
-    except msgspec.ValidationError as error:
-        raise file.error((), Printed(str(error))) from None
+    plan = script.parse(file, Plan)
     for claim in plan.claims:
         unknown = [name for name in claim.shows if name not in interleaved.SEEN]
         if unknown or claim.condition not in UNDER:

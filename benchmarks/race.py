@@ -25,6 +25,7 @@ from envkit.stats.sequential import at_end, design
 from envkit.stats.verdict import Verdict
 
 from benchmarks import page, script
+from benchmarks.selection import NOISES, percent
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -65,7 +66,7 @@ class Case:
     gains: tuple[float, ...]
     halvings: tuple[int, ...]
     deviation: float
-    bursts: bool = False
+    noise: str = "normal"  # one of NOISES
 
     @cached_property
     def study(self) -> Study:
@@ -103,18 +104,11 @@ class Simulated:
         return list(self.log_s[reference.name][: self.blocks] - self.log_s[arm.name][: self.blocks])
 
 
-def noise(random: Generator, case: Case, shape: tuple[int, ...]) -> NDArray[float64]:
-    """Return the noise of log times: normal, or with a tenth of the samples 20% to 80% slower."""
-    if not case.bursts:
-        return random.normal(0, case.deviation, shape)
-    slow = numpy.where(random.random(shape) < 0.1, random.uniform(0.2, 0.8, shape), 0)
-    return random.normal(0, 0.6 * case.deviation, shape) + slow
-
-
 def race(case: Case, random: Generator) -> tuple[int, NDArray[float64]]:
     """Simulate one race. Return the number of its winner, from 0, and the winner's log times, block by block."""
     study = case.study
-    log_s = noise(random, case, (case.halvings[-1], len(case.gains))) - numpy.log(case.gains)
+    shape = (case.halvings[-1], len(case.gains))
+    log_s = NOISES[case.noise](random, case.deviation, shape) - numpy.log(case.gains)
     simulated = Simulated(study, dict(zip((arm.name for arm in study.arms), log_s.T, strict=True)))
     decision: Dropped | str | None = None
     while not isinstance(decision, str):
@@ -144,15 +138,15 @@ def rates(case: Case, runs: int) -> Rates:
     return Rates(near, statistics.fmean(best / gain - 1 for gain in gained))
 
 
-def false_claims(bursts: bool, runs: int) -> tuple[float, float]:
+def false_claims(noise: str, runs: int) -> tuple[float, float]:
     """Return how often a winner that gains nothing is called faster: by fresh blocks, and by those of the race."""
     random, gains = numpy.random.default_rng(2), (1.0,) * 6
-    case = Case(gains, halvings(len(gains), LEAST_BLOCKS), DEVIATIONS[1], bursts)
+    case = Case(gains, halvings(len(gains), LEAST_BLOCKS), DEVIATIONS[1], noise)
     fresh, raced = 0, 0
     for _ in range(runs):
         _, winner_s = race(case, random)
-        baseline_s = noise(random, case, winner_s.shape)
-        confirmation = noise(random, case, (CONFIRMED, 2))
+        baseline_s = NOISES[noise](random, case.deviation, winner_s.shape)
+        confirmation = NOISES[noise](random, case.deviation, (CONFIRMED, 2))
         fresh += claims_faster(confirmation[:, 0] - confirmation[:, 1])
         raced += claims_faster(baseline_s - winner_s)
     return fresh / runs, raced / runs
@@ -212,16 +206,13 @@ def main() -> int:
             for title, (_, cases) in tables.items()
         }
         of_claims = {
-            noise_kind: processes.submit(false_claims, bursts, max(TESTS, options.runs))
-            for noise_kind, bursts in (("normal", False), ("bursts", True))
+            noise: processes.submit(false_claims, noise, max(TESTS, options.runs)) for noise in ("normal", "bursts")
         }
         for title, lines in of_tables.items():
             rows = [[*first, f"{(of_case := future.result()).near:.0%}", f"{of_case.regret:.1%}"]
                     for first, future in lines]  # fmt: skip
             parts += [f"## {title}", tables[title][0], page.table(COLUMNS, rows, 3)]
-        rows = [
-            [noise_kind, *(f"{share:.1%}" for share in future.result())] for noise_kind, future in of_claims.items()
-        ]
+        rows = [[noise, *map(percent, future.result())] for noise, future in of_claims.items()]
         parts += ["## What is claimed of a winner", ABOUT_CLAIMS, page.table(COLUMNS_CLAIMS, rows, 1)]
     page.write(options.page, parts)
     return 0

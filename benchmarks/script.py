@@ -14,16 +14,21 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from envkit.common import output
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, InputError
+from envkit.common.yamlfile import YamlFile
 from envkit.engines.base import PROJECT
+from envkit.messages import Printed
 from envkit.rendering import text_of
 
 from benchmarks.errors import ScriptError
 from benchmarks.page import PAGES
 from benchmarks.results import FOLDER
+
+Parsed = TypeVar("Parsed")
 
 
 def page_parser(name: str, description: str | None, page: Path | None = None) -> argparse.ArgumentParser:
@@ -44,6 +49,18 @@ def parser(
     made.add_argument("--results", metavar="FILE", type=Path, default=default,
                       help=f"what was measured; goes on with it (default: {default.relative_to(PROJECT)})")  # fmt: skip
     return made
+
+
+def parse(file: YamlFile, kind: type[Parsed], *at: str) -> Parsed:
+    """Return the part of a file that stands at these keys. Raise InputError that names its line if it is invalid."""
+    part: object = file.data
+    for key in at:
+        part = part.get(key) if isinstance(part, dict) else None
+    try:
+        return msgspec.convert(part, kind)
+    except msgspec.ValidationError as error:
+        subject = f"{at[-1]}: " if at else ""
+        raise file.error(at, Printed(f"{subject}{error}")) from None
 
 
 def simulation_parser(name: str, description: str | None, runs: int) -> argparse.ArgumentParser:
