@@ -22,7 +22,7 @@ from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
 from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import prefixes, showing
 from envkit.worker.request import UserCommand
@@ -83,12 +83,11 @@ def rows(result: Result) -> list[Row]:
     if (purpose := _unexplained(cause)) is not None:
         command = commands.of_arm(result, study.arm(comparisons[0].arm)).breakdown
         lines.append(("Why", RunFor(purpose, command) if command else None))
-    labelled = [(label, message) for label, message in lines if message is not None]
-    labels = ["", *(label for label, _ in labelled)]
-    return [
-        Row(label if label != before else "", message, _weight(message), whole=hasattr(message, "command"))
-        for (label, message), before in zip(labelled, labels, strict=False)
-    ]
+    return labelled_once(
+        Row(label, message, _weight(message), whole=hasattr(message, "command"))
+        for label, message in lines
+        if message is not None
+    )
 
 
 def best(names: Sequence[str]) -> Message | None:

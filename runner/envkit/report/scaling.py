@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from envkit.analysis.losses import loss_tolerance
 from envkit.analysis.scaling import Scaled, ScaledInstances
@@ -11,7 +10,7 @@ from envkit.bench.study import WEAK, Study
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report.messages import trainings as messages
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.worker.workloads.all_reduce import bus_factor
 
 LOSSES = (messages.RanksLosses, messages.RanksLossesDiffer, messages.LossesOfOtherBatch)
@@ -23,9 +22,7 @@ def rows(scaled: Sequence[Scaled], study: Study, units: Mapping[str, str]) -> li
 
     ``units`` are what rates of the arms count, by the arms' names.
     """
-    each = [row for one in scaled for row in _rows(one, study, units.get(one.arm, "images"))]
-    labels = ["", *(row.label for row in each)]
-    return [row if row.label != before else replace(row, label="") for row, before in zip(each, labels, strict=False)]
+    return labelled_once(row for one in scaled for row in _rows(one, study, units.get(one.arm, "images")))
 
 
 def steps(at_once: bool, weak_ranks: int | None, rate: str | None = None) -> Message | None:
@@ -45,12 +42,12 @@ def instances(scaled: Sequence[ScaledInstances], profiles: Mapping[str, str]) ->
 
     ``profiles`` are the names of the arms' profiles.
     """
-    rows: list[Row] = []
-    for one in scaled:
-        if (ratio := one.over_one_process) is not None:
-            message = messages.InstancesOverOwn(one.instances, profiles[one.arm], ratio.ratio, ratio.low, ratio.high)
-            rows.append(Row("" if rows else "At once", message))
-    return rows
+    ratios = [(one, ratio) for one in scaled if (ratio := one.over_one_process) is not None]
+    over_own = (
+        messages.InstancesOverOwn(one.instances, profiles[one.arm], ratio.ratio, ratio.low, ratio.high)
+        for one, ratio in ratios
+    )
+    return labelled_once(Row("At once", message) for message in over_own)
 
 
 def _rows(scaled: Scaled, study: Study, unit: str) -> list[Row]:
