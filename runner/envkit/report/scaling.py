@@ -42,10 +42,10 @@ def instances(scaled: Sequence[ScaledInstances], profiles: Mapping[str, str]) ->
 
     ``profiles`` are the names of the arms' profiles.
     """
-    ratios = [(one, ratio) for one in scaled if (ratio := one.over_one_process) is not None]
     over_own = (
-        messages.InstancesOverOwn(one.instances, profiles[one.arm], ratio.ratio, ratio.low, ratio.high)
-        for one, ratio in ratios
+        messages.InstancesOverOwn(several.instances, profiles[several.arm], ratio.ratio, ratio.low, ratio.high)
+        for several in scaled
+        if (ratio := several.over_one_process) is not None
     )
     return labelled_once(Row("At once", message) for message in over_own)
 
