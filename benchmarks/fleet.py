@@ -124,12 +124,8 @@ def _template(template: Path | None, folder: Path) -> list[Event]:
     """The record of a real run of the baseline alone: the given one, or a short one that is measured now."""
     if template is None:
         template = folder / "template"
-        argv = [sys.executable, "-m", "envkit", "bench", "baseline", "--data", "synthetic", "--blocks", "2",
-                "--output", str(template)]  # fmt: skip
-        ended = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
-        if ended.returncode != 0:
-            last_line = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
-            raise ScriptError(f"the run to make records from ended with status {ended.returncode}: {last_line}")
+        options = ("--data", "synthetic", "--blocks", 2, "--output", template)
+        script.runner("bench", "baseline", *options, purpose="the run to make records from")
     events = fleet_records.quiet(record.read(template))
     if len(events[0]["study"]["arms"]) != 1 or not {"sample", "end"} <= {event["event"] for event in events}:
         raise ScriptError(f"--template {template}: must be a run of one profile that ended, with a sample")
