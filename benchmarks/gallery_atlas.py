@@ -347,15 +347,11 @@ def charts(sessions: Sequence[Session]) -> list[Chart]:
         if session.blocks or session.published:
             key = (replace(session.machine, name=""), session.published is not None)
             machines.setdefault(key, {}).setdefault(session.training, []).append(session)
-    made = [
-        Chart(next(iter(trainings.values()))[-1].machine, is_published, _measured(trainings))
-        for (_, is_published), trainings in machines.items()
-    ]
+    made = []
+    for (_, is_published), trainings in machines.items():
+        measured = {training: Measured(training, of_it, _gains(of_it)) for training, of_it in trainings.items()}
+        made.append(Chart(next(iter(trainings.values()))[-1].machine, is_published, measured))
     return sorted(made, key=lambda chart: (chart.is_published, -chart.blocks))
-
-
-def _measured(trainings: Mapping[str, Sequence[Session]]) -> dict[str, Measured]:
-    return {training: Measured(training, sessions, _gains(sessions)) for training, sessions in trainings.items()}
 
 
 def _gains(sessions: Sequence[Session]) -> dict[str, Gain]:

@@ -119,17 +119,13 @@ def run_locked(
             profile_file.write(made_profile, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
-            events.append(opened.append("left-out", profiles=_as_json(left_out)))
+            events.append(opened.append("left-out", profiles={name: reason.to_json() for name, reason in left_out.items()}))
         if not invocation.quiet:
             say_of_shared(study.user_command)
         job = prepared.job
         if report is None and not invocation.quiet and job.study.lacks_blocks:  # else the command reports no verdict
             say_of_few_blocks(job.study.stopping.blocks, job.study.fewest_blocks, job.study.sharing)
         return _measure(job, opened, events, invocation, report)
-
-
-def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
-    return {name: reason.to_json() for name, reason in left_out.items()}
 
 
 def recorded_left_out(folder: Path) -> dict[str, Message]:

@@ -41,12 +41,11 @@ def tables(curves: Sequence[LearningCurve], all_epochs: bool) -> list[Part]:
     """Return a table for each arm, with ``all_epochs`` of them in it, or else a few."""
     if not curves:
         return []
-    folds = [Fold(_title(curve), [table(curve, None if all_epochs else FEW_EPOCHS)]) for curve in curves]
+    folds: list[Part] = []
+    for curve in curves:
+        title = messages.EpochByEpoch(curve.arm, curve.samples if curve.samples > 1 else None)
+        folds.append(Fold(title, [table(curve, None if all_epochs else FEW_EPOCHS)]))
     return [Note(headings.READING_EPOCHS), *folds]
-
-
-def _title(curve: LearningCurve) -> Message:
-    return messages.EpochByEpoch(curve.arm, curve.samples if curve.samples > 1 else None)
 
 
 def table(curve: LearningCurve, most: int | None = None) -> Table:

@@ -359,7 +359,9 @@ def system(
         names = tuple(name for name in engines if name != "local")
         return messages.System(cpu, cpus, None, names or ("local",), training)
     torch = {name: surroundings["inspection"]["packages"]["torch"] for name, surroundings in engines.items()}
-    with_torch = tuple(_engine(name, version) for name, version in torch.items())
+    with_torch = tuple(
+        text(messages.Torch(version, None if name == "local" else name)) for name, version in torch.items()
+    )
     return messages.System(cpu, cpus, trained_on(host).removeprefix(", ") or None, with_torch, training)
 
 
@@ -368,10 +370,6 @@ def machine(result: Result) -> str:
     study = result.study
     host = result.inspection(study.reference)
     return text(system(host, result.engines, study.user_command, study.workload, study.trained))
-
-
-def _engine(name: str, version: str | None) -> str:
-    return text(messages.Torch(version, None if name == "local" else name))
 
 
 def some_of(arms: Sequence[str], everyone: int, few: int = 3) -> str:

@@ -65,11 +65,12 @@ def _rows(scaled: Scaled, study: Study, unit: str) -> list[Row]:
 
 
 def _exchanged(scaled: Scaled) -> Message | None:
-    """Return the bandwidths of an all-reduce, as they are usually defined."""
+    """Return the bandwidths of an all-reduce, as nccl-tests define them: GB are of 10^9 bytes."""
     if not scaled.exchanged:
         return None
     each = (
-        f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in scaled.exchanged
+        f"{size(this.size_bytes)} {this.bus_bytes_per_s / 1e9:.3g} GB/s ({this.seconds * 1e3:.3g} ms)"
+        for this in scaled.exchanged
     )
     return messages.AllReduce(scaled.ranks, bus_factor(scaled.ranks), tuple(each))
 
@@ -78,15 +79,6 @@ def size(count: int) -> str:
     """``4 KiB``, ``16 MiB``."""
     unit = next((unit for unit in ("GiB", "MiB", "KiB") if count >= UNITS[unit]), "KiB")
     return f"{count / UNITS[unit]:g} {unit}"
-
-
-def _rate(bytes_per_s: float) -> str:
-    """GB, of 10^9 bytes, as nccl-tests have them."""
-    return f"{bytes_per_s / 1e9:.3g} GB/s"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
 
 
 def _ratios(scaled: Scaled, study: Study, unit: str) -> Message | None:
