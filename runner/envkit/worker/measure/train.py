@@ -13,10 +13,9 @@ from envkit.worker.accelerator import Clock
 from envkit.worker.cgroup import throttled_seconds
 from envkit.worker.evidence import collect
 from envkit.worker.measure import helpers, machine_load
-from envkit.worker.measure.epochs import train_epochs
+from envkit.worker.measure.epochs import Stretch, train_epochs
 from envkit.worker.measure.meeting import Meeting
 from envkit.worker.measure.quality_target import QualityTarget
-from envkit.worker.measure.stretch import Stretch
 from envkit.worker.measure.tester import Tester
 from envkit.worker.modes import CPU, USUAL, Options
 from envkit.worker.sample import Epoch, Sample, SampleDetails
