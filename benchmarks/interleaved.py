@@ -161,7 +161,7 @@ def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printe
 
 
 def run(bench: Bench, results: Results, entries: Sequence[Entry], references: Sequence[str]) -> None:
-    """Measure the entries. Raise InputError where a reference, which others are compared with, could not be measured."""
+    """Measure the entries. Raise InputError if a reference, which others are compared with, could not be measured."""
     measure(bench, results, entries)
     for name in references:
         if not results.of("sample", entry=name):

@@ -164,7 +164,9 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
         warmup_steps=run.study.training.warmup_steps + run.skipped_steps,
         short_steps=short_steps,
         long_steps=min(lengths) // PARTS * PARTS,
-        blocks=[Block([], [process_of(timed[name][block], short_steps) for name in measured.names]) for block in complete],
+        blocks=[
+            Block([], [process_of(timed[name][block], short_steps) for name in measured.names]) for block in complete
+        ],
     )
 
 

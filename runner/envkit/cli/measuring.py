@@ -119,7 +119,9 @@ def run_locked(
             profile_file.write(made_profile, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
-            events.append(opened.append("left-out", profiles={name: reason.to_json() for name, reason in left_out.items()}))
+            events.append(
+                opened.append("left-out", profiles={name: reason.to_json() for name, reason in left_out.items()})
+            )
         if not invocation.quiet:
             say_of_shared(study.user_command)
         job = prepared.job

@@ -82,7 +82,8 @@ def bash(words: Mapping[str, Words]) -> str:
         for option, choices in entry.values.items()
     ]
     options = [
-        f"                    {shlex.quote(name)}) words='{' '.join(entry.options)}' ;;" for name, entry in words.items()
+        f"                    {shlex.quote(name)}) words='{' '.join(entry.options)}' ;;"
+        for name, entry in words.items()
     ]
     arguments = [
         f"                    {shlex.quote(name)}) words='{' '.join(entry.arguments)}' ;;"
