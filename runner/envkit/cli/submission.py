@@ -305,7 +305,7 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
 
 
 def _job_name(settings: Settings, attempt: int) -> str:
-    """Return by which the job is found again."""
+    """Return the name by which the job is found again."""
     return f"envkit-{settings.id}-{attempt}"
 
 
