@@ -305,7 +305,7 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
 
 
 def _job_name(settings: Settings, attempt: int) -> str:
-    """Return the name by which the job is found again."""
+    """Return the job's name, which later attempts look for."""
     return f"envkit-{settings.id}-{attempt}"
 
 
