@@ -75,7 +75,7 @@ def _of_all_ranks(learnt: _Learnt) -> _Learnt:
 
 
 def joined(stretches: Sequence[Stretch]) -> Stretch:
-    """All of them as one, without what came between. The peak of memory is the first one's: later tests may need more."""
+    """All of them as one, without what came between. The peak of memory is the first one's: tests may need more."""
     first, last = stretches[0], stretches[-1]
     if len(stretches) == 1:
         return first
