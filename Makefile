@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated selection race-page first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes tune-noise same sessions planted long-steps book own-training operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated selection race-page first-run rivals rivals-cnn peers stacks modes experiments claims startup tune-nodes tune-noise same sessions planted long-steps book operators curves terminal-picture env-formats fleet-page fleet-diff mutants advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -166,9 +166,6 @@ fleet-page: dev  ## a report on 10,000 simulated nodes: time, memory, slow nodes
 
 book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/results/book.md; ARGS="--also tuned")
 	@$(VENV)/bin/python -m benchmarks.book $(ARGS)
-
-own-training: dev  ## three training scripts measured (10 minutes; writes the end of docs/results/own-training.md)
-	@$(VENV)/bin/python -m benchmarks.own_training $(ARGS)
 
 operators: dev  ## where a step's time goes, by operators and phases, and why a profile saves some (6 minutes; writes docs/results/operators.md)
 	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)

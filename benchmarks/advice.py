@@ -65,8 +65,7 @@ EXAMPLE = ("advise", "--", ".venv/bin/python", "tests/scripts/plain_loop.py", "-
 
 
 def main() -> int:
-    parser = script.parser("advice", str(__doc__).splitlines()[0])
-    parser.set_defaults(page=PAGE, results=DATA)
+    parser = script.parser("advice", __doc__, PAGE, DATA)
     parser.add_argument("--atlas", metavar="FILE", type=Path, default=ATLAS,
                         help=f"the sessions of the gallery (default: {ATLAS.relative_to(PROJECT)})")  # fmt: skip
     parser.add_argument("--fit", metavar="FILE", type=Path, default=FILE,

@@ -27,10 +27,8 @@ from envkit.cli.measuring_options import BUDGET_S
 from envkit.common.errors import MEASURED
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.rendering import text
-from envkit.report import certainty, lines, terminal
+from envkit.report import certainty, lines
 from envkit.worker.request import FullTraining
-from rich.table import Table
-from rich.text import Text
 
 from benchmarks import page, recorded, script
 from benchmarks.errors import ScriptError
@@ -83,20 +81,17 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.book", description=__doc__)
+    parser = script.page_parser("book", __doc__)
     parser.add_argument("--epochs", metavar="N", type=count, default=EPOCHS, help=f"of each (default: {EPOCHS})")
     parser.add_argument("--blocks", metavar="N", type=count, default=1,
                         help="trainings of each; 8 or more give intervals (default: 1)")  # fmt: skip
     parser.add_argument("--also", metavar="PROFILE", action="append", default=[],
                         help="measure this profile too, for example tuned")  # fmt: skip
     parser.add_argument("--engine", default="local", help="what starts the workers (default: local)")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    folder, pages = PROJECT / "results" / "book", page.PAGES / "book.md"
+    script.add_training_options(parser)
+    folder = PROJECT / "results" / "book"
     parser.add_argument("--record", metavar="DIR", type=Path, default=folder,
                         help=f"the run; goes on with it (default: {folder.relative_to(PROJECT)})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=pages,
-                        help=f"the page to write at the end (default: {pages.relative_to(PROJECT)})")  # fmt: skip
     return parser
 
 
@@ -177,24 +172,12 @@ def _rows(result: Result) -> list[Row]:
 
 
 def _tell(folder: Path, path: Path) -> None:
-    """Print the table and write the page, from the record alone."""
+    """Write the page, from the record alone."""
     events = record.read(folder)
     with record.reading(folder):
         result = conclude(Run.parse(events))
     rows = _rows(result)
-    out = terminal.console()
-    if result.synthetic:
-        out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Accuracy means nothing.", "bold red"))
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    for number, name in enumerate(HEADER[:8]):
-        table.add_column(name, justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row.cells()[:8]))
-    out.print(table)
-    out.print()
     notes = _notes(result, rows)
-    for label, note in notes:
-        terminal.item(out, label, note)
     samples = [event for event in events if event["event"] == "sample"]
     heading = page.heading("The book's table on this machine", QUESTION, samples, lines.machine(result))
     how = HOW.format(engine=result.study.reference.engine, record=_shown(folder))

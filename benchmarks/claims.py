@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from envkit.checks.interference import OTHERS
 from envkit.common import yamlfile
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import InputError
 from envkit.messages import Printed
 from envkit.profiles import profile
 from envkit.rendering import text_of
@@ -93,10 +93,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read(path: Path = PLAN) -> Plan:
     """Parse the claims. Raise InputError that names the file."""
     file = yamlfile.read(path)
-    try:
-        plan = msgspec.convert(file.data, Plan)
-    except msgspec.ValidationError as error:
-        raise file.error((), Printed(str(error))) from None
+    plan = script.parse(file, Plan)
     for claim in plan.claims:
         unknown = [name for name in claim.shows if name not in interleaved.SEEN]
         if unknown or claim.condition not in UNDER:
@@ -105,21 +102,19 @@ def read(path: Path = PLAN) -> Plan:
 
 
 def main() -> int:
-    parser = script.parser("claims", __doc__ or "")
+    parser = script.parser("claims", __doc__)
     interleaved.add_options(parser, BLOCKS, STEPS)
     arguments = parser.parse_args()
     plan = read()
     loaded = {name: profile.load(name) for claim in plan.claims for name in (claim.against, claim.profile)}
     bench = Bench(arguments)
-    inspection = bench.inspection([each.prefix[0] for each in loaded.values() if each.prefix])
+    inspection = bench.inspection(loaded.values())
     entries, missing = _entries(plan.claims, loaded, inspection, arguments.python or sys.executable)
     testable = [claim for claim in plan.claims if claim.name not in missing]
     claimed = {claim.name: [*claim.arms, claim.least] for claim in plan.claims}
     results = Results(arguments.results, {**bench.settings(entries, inspection), "claims": claimed})
-    interleaved.measure(bench, results, entries)
-    interleaved.require_samples(results, entries[0].name)
-    page.write(arguments.page, _page(results, plan, testable, missing))
-    return FAILED if results.of("failure") else MEASURED
+    interleaved.run(bench, results, entries, [entries[0].name])
+    return interleaved.write(arguments, results, _page(results, plan, testable, missing))
 
 
 def _entries(

@@ -54,8 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--profile", metavar="PROFILE", default=PROFILE, help=f"(default: {PROFILE})")
     parser.add_argument("--until", metavar="TARGET", default=UNTIL, help=f"(default: {UNTIL})")
     parser.add_argument("--epochs", metavar="N", type=count, default=EPOCHS, help=f"at most (default: {EPOCHS})")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
     return parser
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import shlex
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 
 from envkit import cli
 from envkit.common.errors import MEASURED
@@ -97,12 +95,10 @@ def printed(arguments: Sequence[str]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.env_formats", description=__doc__)
+    parser = script.page_parser("env_formats", __doc__)
     parser.add_argument("--profile", default="intel-omp", help="(default: intel-omp)")
     parser.add_argument("--image", metavar="NAME", default="envkit-cpu",
                         help="for containers, or '' for none (default: envkit-cpu)")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=page.PAGES / "env-formats.md",
-                        help="the page to write (default: docs/results/env-formats.md)")  # fmt: skip
     arguments = parser.parse_args()
     facts = f"- printed: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"
     page_parts = ["# A profile in other tools' words", facts, INTRODUCTION]

@@ -39,8 +39,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 def main() -> int:
-    parser = script.parser("exec_startup", __doc__)
-    parser.set_defaults(page=page.PAGES / "startup.md")
+    parser = script.parser("exec_startup", __doc__, page.PAGES / "startup.md")
     parser.add_argument("--starts", metavar="N", type=count, default=STARTS, help=f"of each (default: {STARTS})")
     arguments = parser.parse_args()
     if not RUNNER.exists():

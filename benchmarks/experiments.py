@@ -9,19 +9,18 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common import yamlfile
-from envkit.common.errors import FAILED, MEASURED, InputError
-from envkit.common.yamlfile import YamlFile
-from envkit.messages import Printed
+from envkit.common.errors import InputError
 from envkit.profiles import catalogue, profile
 from envkit.rendering import text_of
 from envkit.stats.interval import Speedup
 from envkit.stats.verdict import Verdict
+from msgspec.structs import replace
 
 from benchmarks import interleaved, page, script
 from benchmarks.errors import ScriptError
@@ -32,28 +31,29 @@ BLOCKS = 16
 HERE = Path(__file__).resolve().parent
 PLAN = HERE / "experiments.yaml"
 PROFILES = HERE / "experiment_profiles"
-KEYS = ("against", "prediction", "expect")
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """One change, named after its profile. ``expected`` is the ratio to ``against`` that was predicted, from and to."""
+class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One change, named after its profile. ``expect`` is the ratio to ``against`` that was predicted, from and to."""
 
-    name: str
     against: str
     prediction: str
-    expected: tuple[float, float]
+    expect: tuple[float, float]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.expect[0] <= self.expect[1]:
+            raise ValueError("'expect' is a range of ratios, for example [0.99, 1.02]")
 
     def hit(self, measured: Speedup) -> str:
         """What became of the prediction: it is right or wrong where the whole interval says so."""
-        low, high = self.expected
+        low, high = self.expect
         if measured.high < low or measured.low > high:
             return "no"
         return "yes" if low <= measured.low and measured.high <= high else "not contradicted"
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Something that was not measured in this way."""
 
     what: str
@@ -63,28 +63,9 @@ class LeftOut:
 def read(path: Path = PLAN) -> tuple[list[Experiment], list[LeftOut]]:
     """The experiments and what was left out. Raises InputError naming file and line."""
     file = yamlfile.read(path)
-    experiments = [_experiment(file, name) for name in _part(file, "experiments", dict)]
-    left_out = [LeftOut(entry["what"], entry["why"]) for entry in _part(file, "left_out", list)]
-    return experiments, left_out
-
-
-def _part(file: YamlFile, key: str, kind: type) -> Any:
-    if not isinstance(file.data.get(key), kind):
-        raise file.error((), Printed(f"'{key}' is missing or not a {kind.__name__}"))
-    return file.data[key]
-
-
-def _experiment(file: YamlFile, name: str) -> Experiment:
-    at, entry = ("experiments", name), file.data["experiments"][name]
-    if not isinstance(entry, dict) or sorted(entry) != sorted(KEYS):
-        raise file.error(at, Printed(f"{name} needs the keys {', '.join(KEYS)}"))
-    expected = entry["expect"]
-    numbers = (
-        isinstance(expected, list) and len(expected) == 2 and all(isinstance(bound, (int, float)) for bound in expected)
-    )
-    if not numbers or not 0 < expected[0] <= expected[1]:
-        raise file.error((*at, "expect"), Printed(f"{name}: 'expect' is a range of ratios, for example [0.99, 1.02]"))
-    return Experiment(name, str(entry["against"]), str(entry["prediction"]), (float(expected[0]), float(expected[1])))
+    names = script.parse(file, dict[str, object], "experiments")
+    experiments = [replace(script.parse(file, Experiment, "experiments", name), name=name) for name in names]
+    return experiments, script.parse(file, list[LeftOut], "left_out")
 
 
 def load(name: str) -> profile.Profile:
@@ -103,7 +84,7 @@ def chosen(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Expe
 
 
 def main() -> int:
-    parser = script.parser("experiments", __doc__ or "")
+    parser = script.parser("experiments", __doc__)
     interleaved.add_options(parser, BLOCKS)
     parser.add_argument("names", metavar="EXPERIMENT", nargs="*", help="(default: all)")
     arguments = parser.parse_args()
@@ -116,18 +97,14 @@ def main() -> int:
     )
     loaded = {name: load(name) for name in names}
     bench = Bench(arguments)
-    inspection = bench.inspection(
-        [loaded_profile.prefix[0] for loaded_profile in loaded.values() if loaded_profile.prefix]
-    )
+    inspection = bench.inspection(loaded.values())
     entries, missing = _entries(loaded, inspection)
     planned = {
-        experiment.name: [experiment.against, experiment.prediction, *experiment.expected] for experiment in experiments
+        experiment.name: [experiment.against, experiment.prediction, *experiment.expect] for experiment in experiments
     }
     results = Results(arguments.results, {**bench.settings(entries, inspection), "experiments": planned})
-    interleaved.measure(bench, results, entries)
-    interleaved.require_samples(results, REFERENCE_PROFILE)
-    page.write(arguments.page, _page(results, experiments, left_out, loaded, missing))
-    return FAILED if results.of("failure") else MEASURED
+    interleaved.run(bench, results, entries, [REFERENCE_PROFILE])
+    return interleaved.write(arguments, results, _page(results, experiments, left_out, loaded, missing))
 
 
 def _entries(
@@ -237,7 +214,7 @@ def _table(
     for experiment in experiments:
         ratio = speedups[experiment.name]
         if ratio is not None:
-            expected = "{:g} to {:g}".format(*experiment.expected)
+            expected = "{:g} to {:g}".format(*experiment.expect)
             measured = [f"{ratio.ratio:.3f}", interleaved.interval(ratio), str(ratio.blocks), experiment.hit(ratio)]
             rows.append([experiment.name, experiment.against, expected, *measured, verdicts[experiment.name]])
     header = ("experiment", "changes", "expected", "ratio", "interval", "blocks", "as expected", "verdict")
@@ -247,7 +224,7 @@ def _table(
 def _told(experiment: Experiment, loaded: profile.Profile, effect: Speedup | None, verdict: str) -> str:
     sets = ", ".join(f"`{part}`" for part in _settings(loaded, load(experiment.against)))
     came = f"{effect.ratio:.3f} ({interleaved.interval(effect)})" if effect else ""
-    low, high = experiment.expected
+    low, high = experiment.expect
     return (
         f"### {experiment.name}\n\n{loaded.title}: {sets}.\n\n"
         f"- expected: {low:g} to {high:g}. {experiment.prediction}\n- came out: {came}, {verdict}"

@@ -31,7 +31,7 @@ CASES = {"alone": "alone", "spinning": "beside a neighbour that spins on all CPU
 
 
 def main() -> int:
-    parser = script.parser("first_run", __doc__ or "", "first-run")
+    parser = script.parser("first_run", __doc__)
     arguments = parser.parse_args()
     results = Results(arguments.results, {"machine": page.machine()})
     for case in CASES:
@@ -104,7 +104,7 @@ def _page(results: Results) -> list[str]:
         rows.append([CASES[line["case"]], line["commit"], *times, *cells])
     settings = results.lines[0]
     return [
-        page.heading("The first command", (__doc__ or "").strip(), results.of("run"), settings["machine"]),
+        page.heading("The first command", __doc__ or "", results.of("run"), settings["machine"]),
         HOW,
         page.table(header, rows, 2),
     ]

@@ -65,7 +65,7 @@ def main() -> int:
         warm = _report(records, folder)
     print(f"cold {cold.seconds:.1f} s, warm {warm.seconds:.1f} s, {warm.peak_bytes / 2**20:,.0f} MiB", file=sys.stderr)
     page_parts = [
-        page.heading("A report on a fleet", QUESTION, [{"time": time.time()}], page.machine()),
+        page.heading("A report on a fleet", QUESTION),
         _cost(cold, warm, cpus, fleet, size),
         "## What it found",
         FOUND.format(
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=(__doc__ or "").split("\n")[0])
+    parser = script.page_parser("fleet", __doc__)
     parser.add_argument("--nodes", metavar="N", type=count, default=SIMULATED_NODES, help="default: 10000")
     parser.add_argument("--samples", metavar="N", type=count, default=SAMPLES, help="of each node (default: 20)")
     parser.add_argument(
@@ -96,8 +96,6 @@ def _options() -> argparse.Namespace:
                         help="a real run to make the records from (default: one that is measured first)")  # fmt: skip
     parser.add_argument("--alarm-nodes", metavar="N", type=count, default=NODES,
                         help=f"nodes for each line about false alarms (default: {NODES})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=page.PAGES / "fleet.md",
-                        help="the page to write (default: docs/results/fleet.md)")  # fmt: skip
     return parser.parse_args()
 
 
@@ -126,12 +124,8 @@ def _template(template: Path | None, folder: Path) -> list[Event]:
     """The record of a real run of the baseline alone: the given one, or a short one that is measured now."""
     if template is None:
         template = folder / "template"
-        argv = [sys.executable, "-m", "envkit", "bench", "baseline", "--data", "synthetic", "--blocks", "2",
-                "--output", str(template)]  # fmt: skip
-        ended = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
-        if ended.returncode != 0:
-            last_line = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
-            raise ScriptError(f"the run to make records from ended with status {ended.returncode}: {last_line}")
+        options = ("--data", "synthetic", "--blocks", 2, "--output", template)
+        script.runner("bench", "baseline", *options, purpose="the run to make records from")
     events = fleet_records.quiet(record.read(template))
     if len(events[0]["study"]["arms"]) != 1 or not {"sample", "end"} <= {event["event"] for event in events}:
         raise ScriptError(f"--template {template}: must be a run of one profile that ended, with a sample")

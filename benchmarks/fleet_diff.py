@@ -6,10 +6,7 @@ the next, and have samples with noise.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,7 +138,7 @@ def _page(path: Path, rows: dict[Healthy, list[int]], power: list[list[str]], ma
         for healthy_kind, of_size in rows.items()
     ]
     page.write(path, [
-        page.heading("Fleets over time", QUESTION, [{"time": time.time()}], page.machine()),
+        page.heading("Fleets over time", QUESTION),
         "## Where nothing changed", PROMISE.format(rate=RATE, degrees=FEWEST),
         page.table(("nodes change by", *(f"{size} nodes" for size in SIZES)), alarmed, 1), held(rows, runs),
         MIXTURE,
@@ -153,13 +150,11 @@ def _page(path: Path, rows: dict[Healthy, list[int]], power: list[list[str]], ma
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet_diff", description=(__doc__ or "").split("\n")[0])
+    parser = script.page_parser("fleet_diff", __doc__)
     parser.add_argument("--runs", metavar="N", type=count, default=RUNS, help=f"pairs of reports (default: {RUNS})")
-    made = page.PAGES / "fleet-diff.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=made, help=f"default: docs/results/{made.name}")
     options = parser.parse_args()
     runs, power_runs = options.runs, min(options.runs, POWER_RUNS)
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         cases = [(size, healthy) for healthy in HEALTHY for size in SIZES]
         unchanged = [processes.submit(alarms, *case, runs) for case in cases]
         single = [processes.submit(detection_cells, *case, power_runs, 1) for case in cases]

@@ -32,8 +32,7 @@ from envkit.report import verdict
 from envkit.stats.interval import ERROR_RATE, Speedup, log_ratios, middle_of, speedup
 from envkit.stats.verdict import Verdict
 
-from benchmarks import growing, page
-from benchmarks.recorded import raw_samples
+from benchmarks import growing, page, recorded
 
 ATLAS = page.PAGES / "gallery.jsonl"
 # The folders of an absolute path, but for the file's name: a page is read elsewhere.
@@ -141,27 +140,27 @@ def read_sessions(path: Path) -> list[Session]:
 
 def session_of(folder: Path, commit: str, watched: Watched | None) -> Session:
     """Return the session whose record is in ``folder``, ended or not. Raise InputError if there is no record."""
-    raw, run = raw_samples(folder), read(folder)
+    measured, run = recorded.session_of(folder, commit), read(folder)
     with record.reading(folder):
         result = conclude(run)
         study, inspection = run.study, run.inspection(run.study.reference)
-        invalid = {measured.arm for measured in result.not_in_effect}
+        invalid = {arm.arm for arm in result.not_in_effect}
         kept = [arm for arm in study.arms if arm.name not in invalid]
-        places = [raw.arms.index(arm.name) for arm in kept]
+        places = [measured.names.index(arm.name) for arm in kept]
         is_valid = study.reference.name not in invalid
         return Session(
             training=study.title,
-            began=raw.began,
+            began=measured.began,
             commit=commit,
             machine=machine_of(inspection),
             system=page.described(inspection["fingerprint"], inspection["facts"], inspection["python"]["version"]),
             torch=_torch(run.samples()),
             libraries=_libraries(inspection, result.environments),
-            seconds=round(max(event.time for event in run.events) - raw.began, 1),
-            steps=raw.steps,
+            seconds=round(max(event.time for event in run.events) - measured.began, 1),
+            steps=measured.steps,
             names=[arm.name for arm in kept],
-            blocks=[[block[place] for place in places] for block in raw.blocks] if is_valid else [],
-            disturbed=[_places(hit, places) for hit in raw.disturbed] if is_valid else [],
+            blocks=[[block[place] for place in places] for block in measured.blocks] if is_valid else [],
+            disturbed=[_places(hit, places) for hit in measured.disturbed] if is_valid else [],
             system_share=_by_arm(result, kept, "system_share", 1.0, 4),
             peak_mib=_by_arm(result, kept, "peak_memory_bytes", 2**20, 0),
             losses={each.arm: agreement for each in result.comparisons if (agreement := _agreement(each))},
@@ -348,15 +347,11 @@ def charts(sessions: Sequence[Session]) -> list[Chart]:
         if session.blocks or session.published:
             key = (replace(session.machine, name=""), session.published is not None)
             machines.setdefault(key, {}).setdefault(session.training, []).append(session)
-    made = [
-        Chart(next(iter(trainings.values()))[-1].machine, is_published, _measured(trainings))
-        for (_, is_published), trainings in machines.items()
-    ]
+    made = []
+    for (_, is_published), trainings in machines.items():
+        measured = {training: Measured(training, of_it, _gains(of_it)) for training, of_it in trainings.items()}
+        made.append(Chart(next(iter(trainings.values()))[-1].machine, is_published, measured))
     return sorted(made, key=lambda chart: (chart.is_published, -chart.blocks))
-
-
-def _measured(trainings: Mapping[str, Sequence[Session]]) -> dict[str, Measured]:
-    return {training: Measured(training, sessions, _gains(sessions)) for training, sessions in trainings.items()}
 
 
 def _gains(sessions: Sequence[Session]) -> dict[str, Gain]:

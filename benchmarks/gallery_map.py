@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gallery_map", description=__doc__)
+    parser = script.parser("gallery_map", __doc__, PROJECT / "docs" / "gallery.md", ATLAS)
     parser.add_argument("--for", dest="time", metavar="TIME", type=duration, default=TIME_S,
                         help=f"how long to measure (default: {TIME_S / 60:g}m)")  # fmt: skip
     parser.add_argument("--model", metavar="NAME", action="append",
@@ -55,13 +55,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="the trainings' interpreter (default: %(default)s)")  # fmt: skip
     parser.add_argument("--no-watch", action="store_true", help="don't watch trainings for their symptoms first")
     parser.add_argument("--page-only", action="store_true", help="measure nothing: write the page")
-    parser.add_argument("--results", metavar="FILE", type=Path, default=ATLAS,
-                        help=f"all sessions; it only grows (default: {ATLAS.relative_to(PROJECT)})")  # fmt: skip
-    records, written = PROJECT / "results" / "gallery", PROJECT / "docs" / "gallery.md"
+    records = PROJECT / "results" / "gallery"
     parser.add_argument("--records", metavar="DIR", type=Path, default=records,
                         help=f"where sessions keep records (default: {records.relative_to(PROJECT)})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=written,
-                        help=f"the page to write (default: {written.relative_to(PROJECT)})")  # fmt: skip
     return parser
 
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Annotated
 
+import msgspec
 from envkit import engines
 from envkit.advice.machine import Machine, machine_of, page_fault_s
 from envkit.advice.symptoms import of_sample
@@ -29,14 +31,14 @@ from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.engines.inspect_image import inspect
 from envkit.engines.measurement import Measurement
-from envkit.messages import Printed
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.rendering import text
 from envkit.tuning.narrow import require, why
 from envkit.worker.request import RunCommand, UserCommand
+from msgspec import structs
 
-from benchmarks import gallery_atlas, growing
+from benchmarks import gallery_atlas, growing, script
 from benchmarks.errors import ScriptError
 from benchmarks.gallery_atlas import Session, Watched
 from benchmarks.results import append_line
@@ -57,19 +59,16 @@ BLOCKS, FEWEST_BLOCKS = 9, 2
 WATCH_S, WATCH_LIMIT_S, ENDLESS = 10.0, 45.0, 1_000_000
 # What is expected of a training that was not measured yet: its watching, the start of a process, and a step.
 WATCHING_S, START_S, STEP_S = 20.0, 5.0, 0.3
-# What this needs of a line of the list.
-WANTED = {"title": (str, "a text"), "kind": (str, "a text"), "steps": (int, "a whole number above 0")}
 RECORD = re.compile(r"\d{8}-\d{6}-\w+-[\w+]+")
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(msgspec.Struct, frozen=True):
     """A line of the list; ``steps`` of a sample count."""
 
-    name: str
-    title: str
-    kind: str
-    steps: int
+    title: Annotated[str, msgspec.Meta(min_length=1)]
+    kind: Annotated[str, msgspec.Meta(min_length=1)]
+    steps: Annotated[int, msgspec.Meta(ge=1)]
+    name: str = ""
 
     def command(self, python: str) -> UserCommand:
         """Return the command that is measured, with the path of its interpreter."""
@@ -85,17 +84,7 @@ class Model:
 def models(path: Path = LIST) -> dict[str, Model]:
     """The gallery, by name. Raises InputError for a line that can't be used."""
     file = yamlfile.read(path, "the list of the gallery")
-    gallery = {}
-    for name, line in file.data.items():
-        fields = line if isinstance(line, dict) else {}
-        for key, (kind, description) in WANTED.items():
-            value = fields.get(key)
-            if not isinstance(value, kind) or not value or (isinstance(value, int) and value < 1):
-                raise file.error(
-                    (name,), Printed(f"'{name}' needs '{key}', {description}; add it, as the others have it")
-                )
-        gallery[name] = Model(name, *(fields[key] for key in WANTED))
-    return gallery
+    return {name: structs.replace(script.parse(file, Model, name), name=name) for name in file.data}
 
 
 def require_python(python: str) -> None:

@@ -7,12 +7,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from envkit.bench import record
 from envkit.cli.arguments import duration
 from envkit.common.errors import MISFITS, InputError
-from envkit.engines.base import PROJECT
 
 from benchmarks import page, script
 from benchmarks.errors import ScriptError
@@ -23,19 +22,15 @@ NEVER_PRECISE = "0.0001"
 Parsed = TypeVar("Parsed")
 
 
-def parser(name: str, description: str, time_s: float) -> argparse.ArgumentParser:
+def parser(name: str, description: str | None, time_s: float) -> argparse.ArgumentParser:
     """Return the options that all have. ``time_s`` is how long a call measures by default (seconds)."""
-    program = name.replace("-", "_")
-    data = page.PAGES / f"{name}.jsonl"
-    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
+    program, data = name.replace("-", "_"), page.PAGES / f"{name}.jsonl"
+    made = script.parser(program, description, data.with_suffix(".md"), data)
     made.add_argument("--for", dest="time", metavar="TIME", type=duration, default=time_s,
                       help=f"how long to measure (default: {time_s:g}s)")  # fmt: skip
     made.add_argument("--add", metavar="DIR", type=Path, nargs="*",
                       help="measure nothing: add the runs in these folders, and write the page")  # fmt: skip
     made.add_argument("--commit", metavar="HASH", help="the commit that --add's runs were measured with")
-    made.add_argument("--results", metavar="FILE", type=Path, default=data,
-                      help=f"all measurements; it only grows (default: {data.relative_to(PROJECT)})")  # fmt: skip
-    made.add_argument("--page", metavar="FILE", type=Path, default=data.with_suffix(".md"), help="the page to write")
     return made
 
 
@@ -47,14 +42,13 @@ def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
     return arguments
 
 
-def bench_parser(name: str, description: str, time_s: float) -> argparse.ArgumentParser:
+def bench_parser(name: str, description: str | None, time_s: float) -> argparse.ArgumentParser:
     """Return the options of a benchmark whose calls run ``envkit bench``: these of all, and how it measures."""
     made = parser(name, description, time_s)
     made.add_argument("--records", metavar="DIR", type=Path, default=FOLDER / name,
                       help="where the runs keep their records (default: %(default)s)")  # fmt: skip
     made.add_argument("--steps", metavar="N", help="timed steps per sample (default: by the pace)")
-    made.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    made.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(made)
     return made
 
 
@@ -97,6 +91,23 @@ def run(
         add(folder, arguments.commit)
     page.write(arguments.page, parts())
     return 0
+
+
+class Began(Protocol):
+    """A line of such a file: when a call began (seconds since 1970), and where it measured."""
+
+    @property
+    def began(self) -> float: ...
+    @property
+    def host(self) -> str: ...
+
+
+def opening(title: str, question: str, measured: Sequence[Began], target: str) -> str:
+    """Return the beginning of a page of these lines, which ``make target`` adds to. There may be none yet."""
+    if not measured:
+        return f"# {title}\n\n{question}\n\nNothing is measured yet."
+    times, hosts = [{"time": line.began} for line in measured], sorted({line.host for line in measured})
+    return page.heading(title, question, times, "; ".join(hosts), f"make {target}")
 
 
 def collect(folders: list[Path], add: Callable[[Path, str], None]) -> None:

@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from envkit.checks.effect import check
 from envkit.checks.interference import disturbances
 from envkit.cli.arguments import count
 from envkit.common import codec
+from envkit.common.errors import FAILED, MEASURED
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.inspect_image import inspect
@@ -41,7 +42,7 @@ from envkit.worker.modes import USUAL, Options
 from envkit.worker.request import Instances, Train
 from envkit.worker.workloads import DEFAULT, GENERATED, LOSS_TOLERANCE, get
 
-from benchmarks import page
+from benchmarks import page, script
 from benchmarks.errors import ScriptError
 from benchmarks.results import Line, Results
 
@@ -80,8 +81,7 @@ def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS
     parser.add_argument("--warmup-steps", metavar="N", type=count, default=WARMUP_STEPS,
                         help=f"untimed steps before them (default: {WARMUP_STEPS})")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
 
 
 class Bench:
@@ -116,9 +116,9 @@ class Bench:
             },
         }  # fmt: skip
 
-    def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
-        """What is here, as ``envkit.profiles.resolve`` takes it; ``commands`` are looked for."""
-        return inspect(self.engine, self.inherited, commands)
+    def inspection(self, profiles: Iterable[Profile], tools: Iterable[str] = ()) -> dict[str, Any]:
+        """Return what is here, as ``envkit.profiles.resolve`` takes it. ``tools``: more commands to look for."""
+        return inspect(self.engine, self.inherited, [*prefix_commands(profiles), *tools])
 
     def launch(self, entry: Entry, steps: int, padding: int = 0) -> Launch:
         warmup_steps = self.arguments.warmup_steps if steps > 1 else 0
@@ -131,6 +131,11 @@ class Bench:
             prefix=entry.prefix,
             timeout_s=COMPILING_TIMEOUT_S if entry.options.compile else TIMEOUT_S,
         )
+
+
+def prefix_commands(profiles: Iterable[Profile]) -> list[str]:
+    """Return the commands with which these profiles start others."""
+    return [loaded.prefix[0] for loaded in profiles if loaded.prefix]
 
 
 def of_profile(
@@ -153,6 +158,22 @@ def of_profile(
 def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
     checks = check(environment, evidence, {}, printed)
     return [f"{item.key} is {item.seen}, not {item.expected}" for item in checks if not item.holds]
+
+
+def run(bench: Bench, results: Results, entries: Sequence[Entry], references: Sequence[str]) -> None:
+    """Measure the entries. Raise InputError if a reference, which others are compared with, could not be measured."""
+    measure(bench, results, entries)
+    for name in references:
+        if not results.of("sample", entry=name):
+            raise ScriptError(
+                f"{name} could not be measured: {failure(results, name)}; fix that, and move {results.path} away"
+            )
+
+
+def write(arguments: argparse.Namespace, results: Results, page_parts: Sequence[str]) -> int:
+    """Write the page, and return the exit status: whether any entry failed."""
+    page.write(arguments.page, page_parts)
+    return FAILED if results.of("failure") else MEASURED
 
 
 def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
@@ -349,14 +370,6 @@ def failures(results: Results, names: Sequence[str]) -> list[str]:
 
 def _blocks(number: int) -> str:
     return f"{number} block{'' if number == 1 else 's'}"
-
-
-def require_samples(results: Results, name: str) -> None:
-    """Raise InputError where the entry that others are compared with could not be measured."""
-    if not results.of("sample", entry=name):
-        raise ScriptError(
-            f"{name} could not be measured: {failure(results, name)}; fix that, and move {results.path} away"
-        )
 
 
 def interval(speedup: Speedup | None) -> str:

@@ -30,7 +30,7 @@ from benchmarks import growing, interleaved, long_steps_page, page, script
 from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.long_steps_page import PARTS, Block, LongProcess, Session, process_of, read, rounded
-from benchmarks.recorded import raw_samples
+from benchmarks.recorded import session_of
 from benchmarks.results import append_line
 
 TIME_S = 600.0
@@ -45,7 +45,7 @@ LONG_STEPS = 1000
 
 
 def main() -> int:
-    parser = growing.parser("long-steps", __doc__ or "", TIME_S)
+    parser = growing.parser("long-steps", __doc__, TIME_S)
     parser.add_argument("--profiles", metavar="NAME,…", type=lambda words: words.split(","), default=list(PROFILES),
                         help="what to measure beside the baseline (default: the six best on the CNN)")  # fmt: skip
     parser.add_argument("--steps", dest="long_steps", metavar="N", type=count, default=LONG_STEPS,
@@ -57,8 +57,7 @@ def main() -> int:
     parser.add_argument("--short-samples", metavar="N", type=count, default=2,
                         help="short samples beside each long process (default: 2)")  # fmt: skip
     parser.add_argument("--workload", metavar="NAME", default=DEFAULT, help=f"what to train (default: {DEFAULT})")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
     arguments = growing.parse(parser)
     if arguments.long_steps % PARTS or arguments.long_steps < arguments.short_steps:
         raise ScriptError(f"--steps {arguments.long_steps}: is no multiple of {PARTS} with room for a short sample")
@@ -74,7 +73,7 @@ def _measure(arguments: argparse.Namespace) -> None:
     """Measure one block or more until the time is used up. Add those of an interrupted call, too."""
     bench = Bench(arguments)
     profiles = [profile.load(name) for name in (BASELINE, *arguments.profiles)]
-    inspection = bench.inspection([loaded.prefix[0] for loaded in profiles if loaded.prefix])
+    inspection = bench.inspection(profiles)
     entries = [interleaved.of_profile(loaded, inspection) for loaded in profiles]
     began, commit = time.time(), page.commit()
     blocks: list[Block] = []
@@ -139,7 +138,7 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
 
     Raise ScriptError for a run without complete blocks, or with too few steps.
     """
-    raw, run = raw_samples(folder), read_run(folder)
+    measured, run = session_of(folder, commit), read_run(folder)
     with record.reading(folder):
         timed = {
             arm.name: {
@@ -155,17 +154,19 @@ def session_of_record(folder: Path, commit: str, short_steps: int) -> Session:
     if not complete or min(lengths) < least:
         raise ScriptError(f"{folder}: has no complete block of processes with {least} steps or more")
     return Session(
-        began=raw.began,
+        began=measured.began,
         commit=commit,
-        cpu=raw.cpu,
-        usable_cpus=raw.usable_cpus,
-        kernel=raw.kernel,
+        cpu=measured.cpu,
+        usable_cpus=measured.usable_cpus,
+        kernel=measured.kernel,
         training=training,
-        names=raw.arms,
+        names=measured.names,
         warmup_steps=run.study.training.warmup_steps + run.skipped_steps,
         short_steps=short_steps,
         long_steps=min(lengths) // PARTS * PARTS,
-        blocks=[Block([], [process_of(timed[name][block], short_steps) for name in raw.arms]) for block in complete],
+        blocks=[
+            Block([], [process_of(timed[name][block], short_steps) for name in measured.names]) for block in complete
+        ],
     )
 
 

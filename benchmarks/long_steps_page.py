@@ -194,15 +194,15 @@ def order(names: Sequence[str], blocks: Sequence[Block]) -> Order | None:
 
 def parts(sessions: Sequence[Session]) -> list[str]:
     """Return the parts of the page, which says so if there are no sessions yet."""
+    opening = growing.opening("Long trainings and short samples", QUESTION, sessions, "long-steps")
     if not sessions:
-        return ["# Long trainings and short samples", QUESTION, "Nothing is measured yet."]
+        return [opening]
     ordered = sorted(sessions, key=lambda session: session.began)
-    times, hosts = [{"time": session.began} for session in ordered], sorted({session.host for session in ordered})
     alike: dict[tuple[str, int, tuple[str, ...]], list[Session]] = {}
     for session in ordered:
         alike.setdefault((session.training, session.long_steps, tuple(session.names)), []).append(session)
     return [
-        page.heading("Long trainings and short samples", QUESTION, times, "; ".join(hosts), "make long-steps"),
+        opening,
         HOW,
         *itertools.chain(*(_group(group) for group in alike.values())),
         "## All that was measured",

@@ -15,7 +15,6 @@ from typing import Any
 
 from envkit.bench import requirements
 from envkit.bench.study import REFERENCE_PROFILE
-from envkit.common.errors import FAILED, MEASURED
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 from envkit.stats.verdict import Verdict
@@ -46,21 +45,18 @@ def main() -> int:
     names = [loaded_profile.name for loaded_profile in loaded]
     interleaved.require_blocks(arguments.blocks, len([*pairs(list(MODES), names, _in), *_instead_of_modes(names)]))
     bench = Bench(arguments)
-    prefixes = [loaded_profile.prefix[0] for loaded_profile in loaded if loaded_profile.prefix]
-    inspection = bench.inspection([*prefixes, *requirements.tools(MODES[COMPILED])])
+    inspection = bench.inspection(loaded, requirements.tools(MODES[COMPILED]))
     _require_compiler(bench.engine.describe()["image"], inspection)
     entries = [_entry(mode, loaded_profile, inspection) for mode in MODES for loaded_profile in loaded]
     results = Results(arguments.results, bench.settings(entries, inspection))
     with tempfile.TemporaryDirectory(prefix="envkit-modes-") as empty:
         bench.inherited["TMPDIR"] = empty  # where torch.compile keeps its results, so that no earlier ones are found
-        interleaved.measure(bench, results, entries)
-    interleaved.require_samples(results, _in(REFERENCE_PROFILE, FP32))
-    page.write(arguments.page, _page(results, names))
-    return FAILED if results.of("failure") else MEASURED
+        interleaved.run(bench, results, entries, [_in(REFERENCE_PROFILE, FP32)])
+    return interleaved.write(arguments, results, _page(results, names))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = script.parser("modes", __doc__ or "")
+    parser = script.parser("modes", __doc__)
     interleaved.add_options(parser, BLOCKS, STEPS)
     parser.add_argument("--profile", metavar="NAME", action="append",
                         help=f"a profile to measure beside the {REFERENCE_PROFILE}, once for each "

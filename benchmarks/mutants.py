@@ -231,14 +231,8 @@ def write_page(path: Path, results: Results) -> None:
     ])  # fmt: skip
 
 
-def _commit() -> str:
-    words = ["git", "describe", "--always", "--dirty"]
-    return subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False).stdout.strip()
-
-
 def main() -> int:
-    parser = script.parser("mutants", __doc__.splitlines()[0])
-    parser.set_defaults(results=PROJECT / "benchmarks" / "mutants.jsonl")
+    parser = script.parser("mutants", __doc__, results=PROJECT / "benchmarks" / "mutants.jsonl")
     parser.add_argument("--seed", type=int, default=SEED, metavar="N")
     parser.add_argument("--mutants", type=int, default=100, metavar="N", help="how many to draw (default: 100)")
     parser.add_argument(
@@ -268,7 +262,7 @@ def main() -> int:
 def measure(results: Results, count: int, copy: Copy, minutes: float, options: Sequence[str]) -> None:
     """Judge the mutants of a sample that have no result yet, as long as there is time."""
     end = time.monotonic() + minutes * 60
-    version, done = _commit(), {line["id"] for line in results.of("mutant")}
+    version, done = page.commit(), {line["id"] for line in results.of("mutant")}
     sample = [pair for pair in drawn(list(copy.mutants()), results.lines[0]["seed"], count) if pair[0].id not in done]
     reach = copy.reach([mutant for mutant, _ in sample], *options)
     for mutant, source in sample:

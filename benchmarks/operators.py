@@ -32,8 +32,7 @@ def main() -> int:
                         help=f"each is compared with the baseline (default: {' '.join(PROFILES)})")  # fmt: skip
     parser.add_argument("--processes", metavar="N", type=count, default=PROCESSES, help=f"(default: {PROCESSES})")
     parser.add_argument("--steps", metavar="N", type=count, default=STEPS, help=f"(default: {STEPS})")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
     arguments = parser.parse_args()
     settings = {"machine": page.machine(), "processes": arguments.processes, "steps": arguments.steps}
     results = Results(arguments.results, settings)

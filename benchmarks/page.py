@@ -38,15 +38,20 @@ def command() -> str:
     return shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]])
 
 
-def heading(title: str, question: str, measured: Sequence[Line], where: str, typed: str | None = None) -> str:
+def heading(
+    title: str, question: str, measured: Sequence[Line] = (), where: str | None = None, typed: str | None = None
+) -> str:
     """The beginning of a page; ``measured`` are the lines it is made of, and ``where`` the machine.
 
-    ``typed`` is the command that measures the same, where it is not the one that was started.
+    Without them the page is of now and of this machine. ``typed`` is the command that measures the same, where it is
+    not the one that was started.
     """
-    days = sorted({time.strftime("%Y-%m-%d", time.localtime(line["time"])) for line in measured})
+    times = [line["time"] for line in measured] or [time.time()]
+    days = sorted({time.strftime("%Y-%m-%d", time.localtime(moment)) for moment in times})
     date = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
     return (
-        f"# {title}\n\n{question}\n\n- measured: {date}\n- machine: {where}\n- command: `{typed or command()}`\n"
+        f"# {title}\n\n{question.strip()}\n\n- measured: {date}\n- machine: {where or machine()}\n"
+        f"- command: `{typed or command()}`\n"
         f"- page written at commit: `{commit()}`"
     )
 

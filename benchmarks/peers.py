@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 
 from envkit.bench.study import REFERENCE_PROFILE
-from envkit.common.errors import FAILED, MEASURED
 from envkit.profiles import profile
 
 from benchmarks import interleaved, launched, page, script
@@ -27,7 +26,7 @@ OVER_BASELINE, OVER_LAUNCHER = 1.60, 1.10
 
 
 def main() -> int:
-    parser = script.parser("peers", __doc__ or "")
+    parser = script.parser("peers", __doc__)
     interleaved.add_options(parser, BLOCKS, STEPS)
     help_text = f"profiles to compare; the first must reach the aims (default: {', '.join(PROFILES)})"
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=help_text)
@@ -36,7 +35,7 @@ def main() -> int:
     names = [loaded_profile.name for loaded_profile in loaded[1:]]
     interleaved.require_blocks(arguments.blocks, len(_pairs(names, _all_peers())))
     bench = Bench(arguments)
-    inspection = bench.inspection([loaded_profile.prefix[0] for loaded_profile in loaded if loaded_profile.prefix])
+    inspection = bench.inspection(loaded)
     if inspection["facts"]["physical_cores"] < SEVERAL:
         raise ScriptError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable")
     libraries = arguments.results.resolve().with_suffix("") / "libraries"
@@ -49,10 +48,8 @@ def main() -> int:
     python = arguments.python or sys.executable
     entries = [*ours, *(launched.entry(peer, python, libraries) for peer in (*PEERS, AT_ONCE))]
     results = Results(arguments.results, bench.settings(entries, inspection))
-    interleaved.measure(bench, results, entries)
-    interleaved.require_samples(results, REFERENCE_PROFILE)
-    page.write(arguments.page, _page(results, names))
-    return FAILED if results.of("failure") else MEASURED
+    interleaved.run(bench, results, entries, [REFERENCE_PROFILE])
+    return interleaved.write(arguments, results, _page(results, names))
 
 
 QUESTION = """PyTorch brings a launcher of its own, which sets an environment for training on CPUs:

@@ -28,9 +28,8 @@ from envkit.stats.verdict import Verdict
 from benchmarks import growing, page, planted_hook, script
 from benchmarks.errors import ScriptError
 from benchmarks.planted_hook.sitecustomize import VARIABLE
-from benchmarks.recorded import RawSamples, raw_samples
+from benchmarks.recorded import session_of
 from benchmarks.results import append_line
-from benchmarks.same import session_of
 from benchmarks.same_page import upper_bound
 from benchmarks.short_runs import Session, cut, judge
 
@@ -128,7 +127,7 @@ NO_RUNS = Ends(0, 0, 0, 0, (), ())
 
 
 def main() -> int:
-    parser = growing.bench_parser("planted", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("planted", __doc__, TIME_S)
     parser.add_argument("--percent", metavar="N,…", type=counts(1), default=PERCENTAGES,
                         help="the planted shares of a step, in percent (default: 5,10,20,50)")  # fmt: skip
     arguments = growing.parse(parser)
@@ -154,21 +153,20 @@ def _copies(folder: Path, percentages: Sequence[int]) -> Iterator[Path]:
 
 def _add(folder: Path, commit: str, results: Path) -> None:
     """Add the blocks of a run, unless they are there or it has none. Raise ScriptError where its arms differ."""
-    raw = raw_samples(folder)
-    samples = read_run(folder).samples()
-    if raw.blocks and all(run.session.began != raw.began for run in read(results)):
-        shares = planted_shares(raw)
+    session, recorded_run = session_of(folder, commit), read_run(folder)
+    if session.blocks and all(run.session.began != session.began for run in read(results)):
+        environments = recorded_run.beginning.environments
+        shares = planted_shares([Environment.from_json(environments[name]) for name in session.names])
         if shares is None:
             raise ScriptError(f"{folder}: does not measure the baseline beside copies with planted effects")
-        seconds = statistics.fmean(sample.worker_seconds for sample in samples)
-        run = Planted(session_of(raw, commit), shares, round(seconds, 3))
+        seconds = statistics.fmean(sample.worker_seconds for sample in recorded_run.samples())
+        run = Planted(session, shares, round(seconds, 3))
         append_line(results, run.to_json())
         print(f"added: {run.session.arms} arms, {len(run.session.blocks)} blocks, {folder}", flush=True)
 
 
-def planted_shares(raw: RawSamples) -> list[float] | None:
+def planted_shares(environments: Sequence[Environment]) -> list[float] | None:
     """Return by what share each arm's steps are longer; None where not all arms but the baseline plant one."""
-    environments = [Environment.from_json(raw.environments[arm]) for arm in raw.arms]
     settings = [
         {**environment.to_json(), "profile": "", "title": "", "variables": _without(environment.variables)}
         for environment in environments
@@ -218,12 +216,11 @@ def _end(judged: Speedup, effect: Effect, sample_s: float) -> Ends:
 
 def parts(runs: Sequence[Planted]) -> list[str]:
     """Return the parts of the page. ``runs`` may be none: then it says so."""
+    opening = growing.opening("Effects planted in the CNN", QUESTION, [run.session for run in runs], "planted")
     if not runs:
-        return ["# Effects planted in the CNN", QUESTION, "Nothing is measured yet."]
-    hosts = sorted({run.session.host for run in runs})
-    times = [{"time": run.session.began} for run in runs]
+        return [opening]
     return [
-        page.heading("Effects planted in the CNN", QUESTION, times, "; ".join(hosts), "make planted"),
+        opening,
         HOW,
         "## Verdicts",
         VERDICTS,

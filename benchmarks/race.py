@@ -5,15 +5,11 @@ Races are simulated, and decide as real ones do: ``envkit.bench.decide`` says wh
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy
@@ -29,6 +25,7 @@ from envkit.stats.sequential import at_end, design
 from envkit.stats.verdict import Verdict
 
 from benchmarks import page, script
+from benchmarks.selection import NOISES, percent
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -69,7 +66,7 @@ class Case:
     gains: tuple[float, ...]
     halvings: tuple[int, ...]
     deviation: float
-    bursts: bool = False
+    noise: str = "normal"  # one of NOISES
 
     @cached_property
     def study(self) -> Study:
@@ -107,18 +104,11 @@ class Simulated:
         return list(self.log_s[reference.name][: self.blocks] - self.log_s[arm.name][: self.blocks])
 
 
-def noise(random: Generator, case: Case, shape: tuple[int, ...]) -> NDArray[float64]:
-    """Return the noise of log times: normal, or with a tenth of the samples 20% to 80% slower."""
-    if not case.bursts:
-        return random.normal(0, case.deviation, shape)
-    slow = numpy.where(random.random(shape) < 0.1, random.uniform(0.2, 0.8, shape), 0)
-    return random.normal(0, 0.6 * case.deviation, shape) + slow
-
-
 def race(case: Case, random: Generator) -> tuple[int, NDArray[float64]]:
     """Simulate one race. Return the number of its winner, from 0, and the winner's log times, block by block."""
     study = case.study
-    log_s = noise(random, case, (case.halvings[-1], len(case.gains))) - numpy.log(case.gains)
+    shape = (case.halvings[-1], len(case.gains))
+    log_s = NOISES[case.noise](random, case.deviation, shape) - numpy.log(case.gains)
     simulated = Simulated(study, dict(zip((arm.name for arm in study.arms), log_s.T, strict=True)))
     decision: Dropped | str | None = None
     while not isinstance(decision, str):
@@ -148,15 +138,15 @@ def rates(case: Case, runs: int) -> Rates:
     return Rates(near, statistics.fmean(best / gain - 1 for gain in gained))
 
 
-def false_claims(bursts: bool, runs: int) -> tuple[float, float]:
+def false_claims(noise: str, runs: int) -> tuple[float, float]:
     """Return how often a winner that gains nothing is called faster: by fresh blocks, and by those of the race."""
     random, gains = numpy.random.default_rng(2), (1.0,) * 6
-    case = Case(gains, halvings(len(gains), LEAST_BLOCKS), DEVIATIONS[1], bursts)
+    case = Case(gains, halvings(len(gains), LEAST_BLOCKS), DEVIATIONS[1], noise)
     fresh, raced = 0, 0
     for _ in range(runs):
         _, winner_s = race(case, random)
-        baseline_s = noise(random, case, winner_s.shape)
-        confirmation = noise(random, case, (CONFIRMED, 2))
+        baseline_s = NOISES[noise](random, case.deviation, winner_s.shape)
+        confirmation = NOISES[noise](random, case.deviation, (CONFIRMED, 2))
         fresh += claims_faster(confirmation[:, 0] - confirmation[:, 1])
         raced += claims_faster(baseline_s - winner_s)
     return fresh / runs, raced / runs
@@ -205,35 +195,24 @@ def _fewer() -> list[tuple[str, Case]]:
     ]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
-    default = page.PAGES / "race.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/results/race.md")
-    return parser.parse_args()
-
-
 def main() -> int:
-    options = _options()
-    head = page.heading("Does a race choose well?", __doc__ or "", [{"time": time.time()}], page.machine())
+    options = script.simulation_parser("race", __doc__, RUNS).parse_args()
+    head = page.heading("Does a race choose well?", __doc__ or "")
     parts = [head, f"Each line is {options.runs:,} simulated races, and of claims {max(TESTS, options.runs):,}."]
     tables = {"Which design?": (ABOUT, _cases()), "The designs of the kit": (ABOUT_FEWER, _fewer())}
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         of_tables = {
             title: [(first, processes.submit(rates, case, options.runs)) for first, case in _rows(cases)]
             for title, (_, cases) in tables.items()
         }
         of_claims = {
-            noise_kind: processes.submit(false_claims, bursts, max(TESTS, options.runs))
-            for noise_kind, bursts in (("normal", False), ("bursts", True))
+            noise: processes.submit(false_claims, noise, max(TESTS, options.runs)) for noise in ("normal", "bursts")
         }
         for title, lines in of_tables.items():
             rows = [[*first, f"{(of_case := future.result()).near:.0%}", f"{of_case.regret:.1%}"]
                     for first, future in lines]  # fmt: skip
             parts += [f"## {title}", tables[title][0], page.table(COLUMNS, rows, 3)]
-        rows = [
-            [noise_kind, *(f"{share:.1%}" for share in future.result())] for noise_kind, future in of_claims.items()
-        ]
+        rows = [[noise, *map(percent, future.result())] for noise, future in of_claims.items()]
         parts += ["## What is claimed of a winner", ABOUT_CLAIMS, page.table(COLUMNS_CLAIMS, rows, 1)]
     page.write(options.page, parts)
     return 0

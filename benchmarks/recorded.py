@@ -7,7 +7,6 @@ import html
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.analysis.engine_facts import cpu_name
@@ -20,7 +19,6 @@ from envkit.bench.run import Run, read
 from envkit.cli import measuring
 from envkit.common import atomic
 from envkit.common.folders import quoted
-from envkit.engines.base import PROJECT
 from envkit.rendering import text
 from envkit.report import pictures
 from envkit.report.parts import Row
@@ -28,8 +26,9 @@ from envkit.report.pictures import Picture, style
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.workloads import GENERATED
 
-from benchmarks import page
+from benchmarks import page, script
 from benchmarks.errors import ScriptError
+from benchmarks.short_runs import Session
 
 # Significant digits of a time in raw samples.
 DIGITS = 5
@@ -47,11 +46,8 @@ NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/
 
 def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
     """Of a script that takes a run's folder, and ``--page``; ``without`` a folder it takes that one."""
-    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    made = script.page_parser(name, description)
     made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help=f"the run's folder (default: {without})")
-    default = page.PAGES / f"{name}.md"
-    made.add_argument("--page", metavar="FILE", type=Path, default=default,
-                      help=f"the page to write (default: {default.relative_to(PROJECT)})")  # fmt: skip
     return made
 
 
@@ -78,23 +74,11 @@ def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Re
     return events, result
 
 
-@dataclass(frozen=True)
-class RawSamples:
-    """The times of a run's blocks that have a sample of every arm, and where they were measured."""
+def session_of(folder: Path, commit: str) -> Session:
+    """Return the complete blocks of a run, ended or not, that was measured with ``commit``.
 
-    began: float  # seconds since 1970
-    cpu: str
-    usable_cpus: int
-    kernel: str
-    arms: list[str]  # the reference first
-    environments: dict[str, dict[str, object]]  # by arm
-    steps: int  # timed ones of a sample
-    blocks: list[list[float]]  # seconds of a step, the mean of a sample, for each arm
-    disturbed: list[list[int]]  # of each block, the numbers of the arms that were disturbed from outside
-
-
-def raw_samples(folder: Path) -> RawSamples:
-    """Return the samples of a run, ended or not, with DIGITS significant digits. Raise InputError for no record."""
+    Times have DIGITS significant digits. Raise InputError for no record.
+    """
     run = read(folder)
     with record.reading(folder):
         study, begin = run.study, run.beginning
@@ -108,13 +92,13 @@ def raw_samples(folder: Path) -> RawSamples:
                 lengths.add(len(steps))
         complete = sorted(block for block, times in timed.items() if len(times) == len(names))
         disturbed = disturbed_arms(run.samples())
-        return RawSamples(
+        return Session(
             began=begin.time,
+            commit=commit,
             cpu=cpu_name(inspection["fingerprint"]),
             usable_cpus=inspection["facts"]["usable_cpus"],
             kernel=str(inspection["fingerprint"]["kernel"]),
-            arms=names,
-            environments=begin.environments,
+            names=names,
             steps=max(lengths, default=0),
             blocks=[[timed[block][name] for name in names] for block in complete],
             disturbed=[[names.index(name) for name in names if name in disturbed.get(block, ())] for block in complete],
@@ -125,8 +109,8 @@ def write_samples(path: Path, *folders: Path) -> None:
     """Write the raw samples of runs as JSON lines: of each run the facts, and then a line for each sample."""
     lines: list[dict[str, object]] = []
     for folder in folders:
-        raw, run = raw_samples(folder), read(folder)
-        facts = {name: getattr(raw, name) for name in ("began", "cpu", "usable_cpus", "kernel", "steps")}
+        session, run = session_of(folder, ""), read(folder)
+        facts = {name: getattr(session, name) for name in ("began", "cpu", "usable_cpus", "kernel", "steps")}
         lines.append({"run": run.study.title, **facts})
         disturbed = disturbed_arms(run.samples())
         for arm in run.study.arms:

@@ -31,7 +31,7 @@ STEPS = 40
 
 
 def main() -> int:
-    parser = script.parser("rivals_cnn", __doc__ or "", "rivals-cnn")
+    parser = script.parser("rivals_cnn", __doc__)
     parser.add_argument("--trials", metavar="N", type=count, default=TRIALS, help=f"of each tool (default: {TRIALS})")
     parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET_S,
                         help=f"of each tool and trial (default: {BUDGET_S:g}s)")  # fmt: skip
@@ -114,7 +114,7 @@ def _page(results: Results, trials: int) -> list[str]:
     settings, cost = results.lines[0], results.of("look")[0]
     how = HOW.format(budget=settings["budget_s"], run_s=cost["run_s"], **settings["versions"])
     return [
-        page.heading("Beside hyperfine and pyperf, on the CNN", (__doc__ or "").strip(), lines, settings["machine"]),
+        page.heading("Beside hyperfine and pyperf, on the CNN", __doc__ or "", lines, settings["machine"]),
         how,
         page.table(header, rows, 1),
         _every_trial(lines),

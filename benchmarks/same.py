@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from envkit.bench.run import read as read_run
 from envkit.cli.arguments import counts
 from envkit.profiles.environment import Environment
 
 from benchmarks import growing, same_page, script
 from benchmarks.errors import ScriptError
-from benchmarks.recorded import RawSamples, raw_samples
+from benchmarks.recorded import session_of
 from benchmarks.results import append_line
 from benchmarks.short_runs import Session
 
@@ -31,7 +32,7 @@ why:
 
 
 def main() -> int:
-    parser = growing.bench_parser("same", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("same", __doc__, TIME_S)
     parser.add_argument("--arms", metavar="N,…", type=counts(2), default=ARMS,
                         help="how many arms a run has, the baseline and its copies (default: 2,7)")  # fmt: skip
     arguments = growing.parse(parser)
@@ -59,22 +60,15 @@ def _copies(folder: Path, number: int) -> Iterator[Path]:
 
 def _add(folder: Path, commit: str, results: Path) -> None:
     """Add the blocks of a run, unless they are there or it has none. Raise ScriptError where its arms differ."""
-    raw = raw_samples(folder)
-    environments = [Environment.from_json(document).to_json() for document in raw.environments.values()]
-    settings = [{**environment, "profile": "", "title": ""} for environment in environments]
+    session = session_of(folder, commit)
+    environments = read_run(folder).beginning.environments.values()
+    documents = [Environment.from_json(document).to_json() for document in environments]
+    settings = [{**environment, "profile": "", "title": ""} for environment in documents]
     if any(other != settings[0] for other in settings):
         raise ScriptError(f"{folder}: does not measure the baseline against itself")
-    if raw.blocks and all(session.began != raw.began for session in read(results)):
-        session = session_of(raw, commit)
+    if session.blocks and all(other.began != session.began for other in read(results)):
         append_line(results, session.to_json())
         print(f"added: {session.arms} arms, {len(session.blocks)} blocks, {folder}", flush=True)
-
-
-def session_of(raw: RawSamples, commit: str) -> Session:
-    """Return the line of a run that was measured with ``commit``."""
-    return Session(
-        raw.began, commit, raw.cpu, raw.usable_cpus, raw.kernel, raw.arms, raw.steps, raw.blocks, raw.disturbed
-    )
 
 
 def read(path: Path) -> list[Session]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from functools import lru_cache
 
-from benchmarks import page
+from benchmarks import growing, page
 from benchmarks.short_runs import STARTS, Counts, Session, count, rate_of_any_start
 
 LENGTHS = (8, 20, 45)
@@ -18,18 +18,15 @@ EXPECTED, EXCLUDED, POWER = 0.05, 0.10, 0.8
 
 def parts(sessions: Sequence[Session]) -> list[str]:
     """Return the parts of the page. ``sessions`` may be none: then it says so."""
+    opening = growing.opening("The baseline against itself", QUESTION, sessions, "same")
     if not sessions:
-        return ["# The baseline against itself", QUESTION, "Nothing is measured yet."]
-    hosts = sorted({session.host for session in sessions})
+        return [opening]
     return [
-        page.heading(
-            "The baseline against itself", QUESTION, [{"time": session.began} for session in sessions],
-            "; ".join(hosts), "make same",
-        ),
+        opening,
         HOW,
         "## Short runs",
         SHORT,
-        page.table(COUNTED, list(_counted(sessions, hosts)), numbers_from=2),
+        page.table(COUNTED, list(_counted(sessions)), numbers_from=2),
         EARLIER,
         "## How many runs a bound needs",
         BOUND.format(
@@ -41,11 +38,12 @@ def parts(sessions: Sequence[Session]) -> list[str]:
     ]  # fmt: skip
 
 
-def _counted(sessions: Sequence[Session], hosts: Sequence[str]) -> list[list[str]]:
+def _counted(sessions: Sequence[Session]) -> list[list[str]]:
     """The rows of short runs: of each number of arms, all hosts together and then each of several.
 
     Behind them come the pairs of the arms of all sessions, each as a run of two arms.
     """
+    hosts = sorted({session.host for session in sessions})
     by_arms = {str(arms): [session for session in sessions if session.arms == arms]
                for arms in sorted({session.arms for session in sessions})}  # fmt: skip
     by_arms["2, all pairs"] = [pair for session in sessions for pair in session.pairs()]

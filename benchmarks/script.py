@@ -14,27 +14,66 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from envkit.common import output
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, InputError
+from envkit.common.yamlfile import YamlFile
 from envkit.engines.base import PROJECT
+from envkit.messages import Printed
 from envkit.rendering import text_of
 
 from benchmarks.errors import ScriptError
 from benchmarks.page import PAGES
 from benchmarks.results import FOLDER
 
+Parsed = TypeVar("Parsed")
 
-def parser(name: str, description: str, page_name: str = "") -> argparse.ArgumentParser:
-    """With the options ``--results`` and ``--page``; ``page_name`` is the page's where it is not ``name``."""
+
+def page_parser(name: str, description: str | None, page: Path | None = None) -> argparse.ArgumentParser:
+    """Return the options of a benchmark that keeps no results: ``--page``, by default ``page``, or that of its name."""
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
-    results, page = FOLDER / f"{name}.jsonl", PAGES / f"{page_name or name}.md"
-    made.add_argument("--results", metavar="FILE", type=Path, default=results,
-                      help=f"what was measured; goes on with it (default: {results.relative_to(PROJECT)})")  # fmt: skip
-    made.add_argument("--page", metavar="FILE", type=Path, default=page,
-                      help=f"the page to write at the end (default: {page.relative_to(PROJECT)})")  # fmt: skip
+    default = page or PAGES / f"{name.replace('_', '-')}.md"
+    made.add_argument("--page", metavar="FILE", type=Path, default=default,
+                      help=f"the page to write at the end (default: {default.relative_to(PROJECT)})")  # fmt: skip
     return made
+
+
+def parser(
+    name: str, description: str | None, page: Path | None = None, results: Path | None = None
+) -> argparse.ArgumentParser:
+    """Return the options ``--page`` and ``--results``, by default these files, or those of the benchmark's name."""
+    made = page_parser(name, description, page)
+    default = results or FOLDER / f"{name}.jsonl"
+    made.add_argument("--results", metavar="FILE", type=Path, default=default,
+                      help=f"what was measured; goes on with it (default: {default.relative_to(PROJECT)})")  # fmt: skip
+    return made
+
+
+def parse(file: YamlFile, kind: type[Parsed], *at: str) -> Parsed:
+    """Return the part of a file that stands at these keys. Raise InputError that names its line if it is invalid."""
+    part: object = file.data
+    for key in at:
+        part = part.get(key) if isinstance(part, dict) else None
+    try:
+        return msgspec.convert(part, kind)
+    except msgspec.ValidationError as error:
+        subject = f"{at[-1]}: " if at else ""
+        raise file.error(at, Printed(f"{subject}{error}")) from None
+
+
+def simulation_parser(name: str, description: str | None, runs: int) -> argparse.ArgumentParser:
+    """Return the options of a page of simulated runs: ``--page``, and how many runs a line is of."""
+    made = page_parser(name, description)
+    made.add_argument("--runs", metavar="N", type=int, default=runs, help=f"for each line (default: {runs})")
+    return made
+
+
+def add_training_options(options: argparse.ArgumentParser) -> None:
+    """Add what all benchmarks say of the trainings that they start: their data and their interpreter."""
+    options.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    options.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
 
 
 def option_words(arguments: argparse.Namespace, *names: str) -> list[str]:
@@ -62,9 +101,9 @@ def runner(command: str, *options: object, purpose: str, variables: Mapping[str,
 
 
 @contextlib.contextmanager
-def processes(number: int) -> Iterator[ProcessPoolExecutor]:
-    """So many processes to work in, which end at once with an interrupt."""
-    with ProcessPoolExecutor(number, get_context("fork")) as pool:
+def processes(number: int | None = None) -> Iterator[ProcessPoolExecutor]:
+    """So many processes to work in, or one for each usable CPU. They end at once with an interrupt."""
+    with ProcessPoolExecutor(number or len(os.sched_getaffinity(0)), get_context("fork")) as pool:
         try:
             yield pool
         except BaseException:

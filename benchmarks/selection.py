@@ -5,16 +5,12 @@ Runs are simulated, and decide as real ones do: ``envkit.bench.decide`` says whe
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy
@@ -347,18 +343,18 @@ def false_claims(noise: str, blocks: int, second: bool, tests: int = TESTS) -> f
     return float(((above < outside) | (below < outside)).mean())
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
 def _row(first: Sequence[str], of_case: Rates) -> list[str]:
     figures = (of_case.half_width, of_case.of_all.right, of_case.of_all.near, of_case.of_all.lost)
-    return [*first, *map(_percent, figures), f"{of_case.may_be_best:.1f}", _percent(of_case.share)]
+    return [*first, *map(percent, figures), f"{of_case.may_be_best:.1f}", percent(of_case.share)]
 
 
 def _row_leaders(first: Sequence[str], of_case: Rates) -> list[str]:
     of_leaders = [share for one in (of_case.of_all, of_case.of_supported) for share in (one.right, one.near, one.lost)]
-    return [*first, *map(_percent, (*of_leaders, of_case.share))]
+    return [*first, *map(percent, (*of_leaders, of_case.share))]
 
 
 def _saving(of_lines: Sequence[Rates]) -> str:
@@ -372,7 +368,7 @@ def _saving(of_lines: Sequence[Rates]) -> str:
 
 
 def _row_alike(first: Sequence[str], of_case: Rates) -> list[str]:
-    return [*first, *map(_percent, (of_case.false_claims, of_case.of_all.lost)), f"{of_case.may_be_best:.1f}"]
+    return [*first, *map(percent, (of_case.false_claims, of_case.of_all.lost)), f"{of_case.may_be_best:.1f}"]
 
 
 def _cases(
@@ -406,16 +402,8 @@ def _cases_alike() -> list[tuple[list[str], Case]]:
     ]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.selection", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
-    default = page.PAGES / "selection.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/results/selection.md")
-    return parser.parse_args()
-
-
 def main() -> int:
-    options = _options()
+    options = script.simulation_parser("selection", __doc__, RUNS).parse_args()
     equal, stops = {"kept": (False, 0.0), "dropped": (True, 0.0)}, {"before": (False, PRECISION), **RULES}
     tables = {
         "Equal time": ("", _cases(CONSTANT, equal)),
@@ -423,11 +411,9 @@ def main() -> int:
         "Runs that stop as soon as they may": (ABOUT_STOPS, _cases(CONSTANT, stops, (*PLANNED, LONGEST))),
     }
     noises = [(noise, blocks) for noise in NOISES for blocks in (20, 45, 100)]
-    head = page.heading(
-        "Which of many profiles is the fastest?", __doc__ or "", [{"time": time.time()}], page.machine()
-    )
+    head = page.heading("Which of many profiles is the fastest?", __doc__ or "")
     parts = [head, f"Each line is {options.runs:,} simulated runs.\n\n{ABOUT}"]
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         of_tables = {
             title: [(first, processes.submit(rates, case, options.runs)) for first, case in cases]
             for title, (_, cases) in tables.items()
@@ -449,7 +435,7 @@ def main() -> int:
         parts += ["## Two leaders", ABOUT_LEADERS, page.table(COLUMNS_LEADERS, rows, 3)]
         rows = [_row_alike(first, future.result()) for first, future in of_alike]
         parts += ["## Profiles that are alike", ABOUT_ALIKE, page.table(COLUMNS_ALIKE, rows, 3)]
-        rows = [[noise, str(blocks), *(_percent(one.result()) for one in pair)] for noise, blocks, pair in of_second]
+        rows = [[noise, str(blocks), *(percent(one.result()) for one in pair)] for noise, blocks, pair in of_second]
         parts += ["## A second baseline, rejected", REJECTED, page.table(COLUMNS_REJECTED, rows, 1)]
     page.write(options.page, parts)
     return 0

@@ -18,9 +18,9 @@ from envkit.stats.power import EFFICIENCY, interval_scale
 
 from benchmarks import growing, page, random_effects, script
 from benchmarks.errors import ScriptError
-from benchmarks.recorded import raw_samples
+from benchmarks.recorded import session_of
 from benchmarks.results import append_line
-from benchmarks.same import read, session_of
+from benchmarks.same import read
 from benchmarks.short_runs import Session
 
 PROFILES = ("glibc-retain", "jemalloc-retain", "mimalloc-retain", "intel-omp")
@@ -30,7 +30,7 @@ LEAST_SESSIONS = 5
 
 
 def main() -> int:
-    parser = growing.bench_parser("sessions", __doc__ or "", TIME_S)
+    parser = growing.bench_parser("sessions", __doc__, TIME_S)
     arguments = growing.parse(parser)
     add = partial(_add, results=arguments.results)
     measure = partial(growing.bench, arguments, "session", PROFILES, arguments.time, add)
@@ -39,7 +39,7 @@ def main() -> int:
 
 def _add(folder: Path, commit: str, results: Path) -> None:
     """Add a run, unless it is there. Raise ScriptError where it has other profiles."""
-    session = session_of(raw_samples(folder), commit)
+    session = session_of(folder, commit)
     if session.names != ["baseline", *PROFILES]:
         raise ScriptError(f"{folder}: measures other profiles than {', '.join(PROFILES)}")
     if session.blocks and all(other.began != session.began for other in read(results)):
@@ -48,14 +48,14 @@ def _add(folder: Path, commit: str, results: Path) -> None:
 
 def parts(sessions: Sequence[Session]) -> list[str]:
     """Return the parts of the page, which says so if there are no sessions yet."""
+    opening = growing.opening("Repeats of one matrix", QUESTION, sessions, "sessions")
     if not sessions:
-        return ["# Repeats of one matrix", QUESTION, "Nothing is measured yet."]
+        return [opening]
     ordered = sorted(sessions, key=lambda session: session.began)
-    times, hosts = [{"time": session.began} for session in ordered], sorted({session.host for session in ordered})
     missing = LEAST_SESSIONS - len(ordered)
     prediction = "" if missing <= 0 else MISSING.format(least=LEAST_SESSIONS, missing=missing)
     return [
-        page.heading("Repeats of one matrix", QUESTION, times, "; ".join(hosts), "make sessions"),
+        opening,
         HOW,
         "## Between sessions",
         page.table(BETWEEN, [_between(ordered, profile) for profile in PROFILES], numbers_from=1),

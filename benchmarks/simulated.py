@@ -6,16 +6,12 @@ order, looks as in a real run, and the interval and verdict that a report would 
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -33,7 +29,7 @@ from envkit.stats.sequential import at_end, design
 from envkit.stats.verdict import Verdict
 
 from benchmarks import page, script, selection
-from benchmarks.selection import CONSTANT, IN_BURSTS, VARIES, VARYING, Case, log_effects, pseudo_median
+from benchmarks.selection import CONSTANT, IN_BURSTS, VARIES, VARYING, Case, log_effects, percent, pseudo_median
 
 RUNS = 2000
 PLANNED = (8, 13, 45)  # a short run, one on a slow machine, and about what the usual budget has room for
@@ -290,7 +286,7 @@ def _varying(planned: int, name: str, effects: str, runs: int) -> list[list[str]
         )
         claimed = statistics.fmean(speedup.verdict in (Verdict.FASTER, Verdict.SLOWER) for speedup in reported)
         blocks = statistics.fmean(speedup.blocks for speedup in reported)
-        figures = [f"{effect:.0%}", f"{truth - 1:.1%}", *map(_percent, (*covered, claimed)), f"{blocks:.1f}"]
+        figures = [f"{effect:.0%}", f"{truth - 1:.1%}", *map(percent, (*covered, claimed)), f"{blocks:.1f}"]
         rows.append([name, effects, *figures])
     return rows
 
@@ -312,11 +308,7 @@ def _seven_cases() -> list[tuple[list[str], Case]]:
 def _row_of_seven(first: Sequence[str], of_case: selection.Rates) -> list[str]:
     covered = (of_case.covered, of_case.all_covered)
     figures = (*covered, of_case.false_claims, of_case.found, of_case.of_all.lost, of_case.share)
-    return [*first, *map(_percent, figures)]
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}"
+    return [*first, *map(percent, figures)]
 
 
 def _coverage(planned: int, name: str, runs: int) -> list[list[str]]:
@@ -326,33 +318,25 @@ def _coverage(planned: int, name: str, runs: int) -> list[list[str]]:
         shares_of = rates(NOISES[name], effect, runs, planned, with_bootstrap=True)
         print(f"{planned} blocks, {name}, {effect:.0%}: {shares_of}", file=sys.stderr, flush=True)
         shares = (shares_of.covered, shares_of.claimed, shares_of.excluded, shares_of.bootstrap_covered or 0)
-        rows.append([name, f"{effect:.0%}", *map(_percent, shares), f"{shares_of.blocks:.1f}"])
+        rows.append([name, f"{effect:.0%}", *map(percent, shares), f"{shares_of.blocks:.1f}"])
     return rows
 
 
 def _power(name: str, difference: float, runs: int) -> list[str]:
     detected, named = power(NOISES[name], difference, runs)
     print(f"{name}, to find {difference:.0%}: {detected}, {named} blocks", file=sys.stderr, flush=True)
-    return [name, f"{difference:.0%}", f"{named:.0f}", _percent(detected)]
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulated", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
-    default = page.PAGES / "simulated.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/results/simulated.md")
-    return parser.parse_args()
+    return [name, f"{difference:.0%}", f"{named:.0f}", percent(detected)]
 
 
 def main() -> int:
-    options = _options()
+    options = script.simulation_parser("simulated", __doc__, RUNS).parse_args()
     error = math.sqrt(ERROR_RATE * (1 - ERROR_RATE) / options.runs)
     page_parts = [
-        page.heading("Are the intervals and verdicts right?", __doc__ or "", [{"time": time.time()}], page.machine()),
+        page.heading("Are the intervals and verdicts right?", __doc__ or ""),
         f"Each line is {options.runs:,} simulated runs; by chance alone a share of 5% or 95% is off by up to "
         f"{2 * error:.1%} (two standard deviations).\n\n{ABOUT}",
     ]
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         lines = {
             planned: [processes.submit(_coverage, planned, name, options.runs) for name in NOISES]
             for planned in reversed(PLANNED)  # the longest first

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.engines.inspect_image import inspect
@@ -72,18 +72,13 @@ def main() -> int:
     compared = pairs([name for name, _ in named], [loaded_profile.name for loaded_profile in profiles], _on)
     interleaved.require_blocks(arguments.blocks, len(compared))
     bench = Bench(arguments)
-    stacks = [
-        _stack(bench, name, python, [loaded_profile.prefix[0] for loaded_profile in profiles if loaded_profile.prefix])
-        for name, python in named
-    ]
+    stacks = [_stack(bench, name, python, interleaved.prefix_commands(profiles)) for name, python in named]
     entries = [_entry(stack, loaded_profile) for stack in stacks for loaded_profile in profiles]
     settings = bench.settings(entries, stacks[0].inspection)
     results = Results(arguments.results, {**settings, "stacks": [[stack.name, *_about(stack)[1:]] for stack in stacks]})
-    interleaved.measure(bench, results, entries)
-    for stack in stacks:
-        interleaved.require_samples(results, _on(BASELINE, stack.name))
-    page.write(arguments.page, _page(results, stacks, [loaded_profile.name for loaded_profile in profiles]))
-    return FAILED if results.of("failure") else MEASURED
+    interleaved.run(bench, results, entries, [_on(BASELINE, stack.name) for stack in stacks])
+    names = [loaded_profile.name for loaded_profile in profiles]
+    return interleaved.write(arguments, results, _page(results, stacks, names))
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -41,7 +41,7 @@ OWN = "the tuner's own"
 
 
 def main() -> int:
-    parser = script.parser("tune_against_grid", str(__doc__).splitlines()[0], "tune")
+    parser = script.parser("tune_against_grid", __doc__, page.PAGES / "tune.md")
     parser.add_argument("--space", default=SPACE, help=f"the grid (default: {SPACE})")
     parser.add_argument("--grid-blocks", metavar="N", type=count, default=GRID_BLOCKS,
                         help=f"trials of each of the grid's candidates (default: {GRID_BLOCKS})")  # fmt: skip
@@ -50,8 +50,7 @@ def main() -> int:
                         help=f"blocks in which what was found is compared (default: {SIDE_BLOCKS})")  # fmt: skip
     parser.add_argument("--steps", metavar="N", type=count, help="timed steps of each sample (default: the tuner's)")
     parser.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    script.add_training_options(parser)
     arguments = parser.parse_args()
     _make_absolute(arguments)
     _require_blocks(arguments.side_blocks, TOP * (1 + arguments.searches))

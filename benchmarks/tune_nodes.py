@@ -9,15 +9,12 @@ from __future__ import annotations
 import argparse
 import heapq
 import math
-import os
 import random
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -311,13 +308,11 @@ def _row(searched: str, nodes: int, outcomes: Sequence[Outcome], nothing: Sequen
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tune_nodes", description=(__doc__ or "").split("\n")[0])
+    parser = script.page_parser("tune_nodes", __doc__)
     parser.add_argument("--runs", metavar="N", type=count, help="tunings of each number of nodes (default: 1 to 40)")
     spaces, nodes = (sorted({case[place] for case in RUNS}) for place in (0, 1))
     parser.add_argument("--space", choices=spaces, action="append", help="search these alone")
     parser.add_argument("--nodes", type=int, choices=nodes, action="append", help="by so many nodes alone")
-    made = page.PAGES / "tune-nodes.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=made, help=f"default: docs/results/{made.name}")
     return parser.parse_args()
 
 
@@ -325,7 +320,7 @@ def main() -> int:
     options = _options()
     wanted = options.space or (COARSE, DEFAULT), options.nodes or (1, 8, 64, 500)
     cases = {case: options.runs or runs for case, runs in RUNS.items() if case[0] in wanted[0] and case[1] in wanted[1]}
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         started = {
             case: [[processes.submit(tune, *case, seed, scale) for seed in range(runs)] for scale in (1.0, 0.0)]
             for case, runs in sorted(cases.items(), key=lambda case: -case[0][1])  # the longest first
@@ -342,7 +337,7 @@ def main() -> int:
         coarse=sum(1 for _ in choices(space_file.read(space_file.find(COARSE)))),
     )  # fmt: skip
     page.write(options.page, [
-        page.heading("Tuning on many nodes", QUESTION, [{"time": time.time()}], page.machine()),
+        page.heading("Tuning on many nodes", QUESTION),
         "## What came out",
         page.table(HEADER, [_row(*case, *both) for case, both in outcomes.items()], 1),
         "## The interval alone",

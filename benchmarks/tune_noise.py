@@ -6,15 +6,11 @@ noise and where what a choice gains varies from block to block. Then confirmatio
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy
 import optuna
@@ -125,14 +121,12 @@ def _alone(noise: float, blocks: int, gain: float, runs: int) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tune_noise", description=str(__doc__).splitlines()[0])
+    parser = script.page_parser("tune_noise", __doc__)
     parser.add_argument("--tunings", metavar="N", type=count, default=TUNINGS, help=f"(default: {TUNINGS})")
     parser.add_argument("--runs", metavar="N", type=count, default=CONFIRMATIONS,
                         help=f"confirmations of each line (default: {CONFIRMATIONS})")  # fmt: skip
-    made = page.PAGES / "tune-noise.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=made, help=f"default: docs/results/{made.name}")
     options = parser.parse_args()
-    with script.processes(len(os.sched_getaffinity(0))) as processes:
+    with script.processes() as processes:
         tunings = {noise: [processes.submit(tune, noise, seed) for seed in range(options.tunings)] for noise in NOISES}
         lines = [
             processes.submit(_alone, noise, blocks, gain, options.runs)
@@ -141,7 +135,7 @@ def main() -> int:
         searched = [_searched(noise, [future.result() for future in of_noise]) for noise, of_noise in tunings.items()]
         confirmed = [line.result() for line in lines]
     page.write(options.page, [
-        page.heading("Tuning beside noise", QUESTION, [{"time": time.time()}], page.machine()),
+        page.heading("Tuning beside noise", QUESTION),
         "## The whole tuner",
         SEARCHED.format(tunings=options.tunings, trial_s=TRIAL_S, vary=VARY),
         page.table(SEARCHES, searched, 0),

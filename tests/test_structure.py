@@ -154,7 +154,8 @@ OPENS = {
     "the user's key, which has stricter rules": ("common.user_key._read", "common.user_key._make"),
     "the kit's own files": (
         "advice.expected.fitted", "analysis.baseline_document._validator",
-        "cli.completion.bash", "cli.completion.fish", "cli.completion.zsh", "cluster.slurm.script._part",
+        "cli.commands.completion.bash", "cli.commands.completion.fish", "cli.commands.completion.zsh",
+        "cluster.slurm.script._part",
         "common.schema.validate", "profiles.formats.shells", "worker.measure.reference_kernel.digest",
         "worker.workloads.digests.of_code",
     ),

@@ -68,7 +68,7 @@ def test_each_profile_has_a_prediction():
     ],
 )
 def test_whether_a_prediction_came_true(found, said):
-    assert Experiment("x", "baseline", "", (0.99, 1.05)).hit(Speedup(*found, blocks=16, margin=0.02)) == said
+    assert Experiment("baseline", "", (0.99, 1.05)).hit(Speedup(*found, blocks=16, margin=0.02)) == said
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_some_can_be_chosen(run, simulation):
     ("change", "said"),
     [
         (("[0.99, 1.01]", "[1.01, 0.99]"), "better: 'expect' is a range of ratios"),
-        (("    prediction: A guess.\n", ""), "better needs the keys against, prediction, expect"),
-        (("left_out:", "left:"), "'left_out' is missing"),
+        (("    prediction: A guess.\n", ""), "better: Object missing required field `prediction`"),
+        (("left_out:", "left:"), "left_out: Expected `array`, got `null`"),
     ],
 )
 def test_a_plan_that_is_wrong_is_named(study, change, said):

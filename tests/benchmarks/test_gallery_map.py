@@ -265,7 +265,7 @@ def test_a_time_that_is_too_short_for_a_training_is_refused(measured):
 def test_a_line_of_the_list_that_lacks_something_is_named(tmp_path):
     path = tmp_path / "models.yaml"
     path.write_text("good: {title: A, kind: b, steps: 3, packages: [torch]}\nbad: {title: A, kind: b, steps: 0}\n")
-    assert_refused(gallery_runs.models, path, 2, "'bad' needs 'steps', a whole number above 0")
+    assert_refused(gallery_runs.models, path, 2, "bad: Expected `int` >= 1 - at `$.steps`")
 
 
 def test_sessions_come_back_as_they_were_written(tmp_path):

@@ -25,9 +25,9 @@ def test_more_blocks_choose_better():
     assert long < short
 
 
-@pytest.mark.parametrize("bursts", [False, True])
-def test_fresh_samples_keep_the_error_rate_and_those_of_the_race_do_not(bursts):
+@pytest.mark.parametrize("noise", ["normal", "bursts"])
+def test_fresh_samples_keep_the_error_rate_and_those_of_the_race_do_not(noise):
     runs, rate = 1500, ERROR_RATE / 2
-    fresh, raced = false_claims(bursts, runs)
+    fresh, raced = false_claims(noise, runs)
     assert fresh <= rate + 2 * math.sqrt(rate * (1 - rate) / runs)
     assert raced > 2 * rate

@@ -10,10 +10,12 @@ from envkit.cli.workload_file import CommandError, load, words
 from envkit.cli.workload_messages import QUOTE_IT, SINGLE_QUOTES, ForAShell
 from envkit.common.errors import InputError
 from envkit.common.messages import WritableFile
+from envkit.engines.base import PROJECT
 from envkit.rendering import text_of
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command.units import CHOICES
 
+from tests.docs.shell_blocks import blocks
 from tests.refusals import assert_refused
 
 
@@ -176,3 +178,10 @@ def test_a_file_that_others_can_replace_starts_nothing(cli, job, tmp_path):
     tmp_path.chmod(0o777)
     result = cli("bench", "interleave", "--workload", job).ended(2)
     assert f"because they can write to {tmp_path}; move it to a folder of your own" in result.stderr
+
+
+def test_the_guide_s_workload_file_is_one(tmp_path):
+    (shown,) = (block for block in blocks(PROJECT / "docs/own-script.md") if block.lines[0] == "# train.yaml")
+    (tmp_path / "train.yaml").write_text("\n".join(shown.lines))
+    name, own = load(tmp_path / "train.yaml")
+    assert (name, own.argv, own.unit) == ("my training", ("python", "train.py", "--epochs", "1"), "ms")

@@ -44,9 +44,8 @@ print(json.dumps(found))
 RANK = """
 import json, sys
 import torch.distributed as group
-from envkit.worker.measure.epochs import train_epochs
 from envkit.worker.measure.quality_target import parse
-from envkit.worker.measure.stretch import Stretch
+from envkit.worker.measure.epochs import Stretch, train_epochs
 rank = int(sys.argv[1])
 group.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
 losses = iter([[4.0, 3.0, 2.0], [6.0, 5.0, 4.0]][rank])

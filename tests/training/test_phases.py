@@ -10,8 +10,7 @@ import sys
 
 import pytest
 from envkit.worker.measure.batch_parts import COLLATE, DECODE, READ, TRANSFORM
-from envkit.worker.measure.entry_points import BACKWARD, COPY, FORWARD, INPUT, LOSS, OPTIMIZER, PHASES
-from envkit.worker.measure.recorder import OTHER
+from envkit.worker.measure.entry_points import BACKWARD, COPY, FORWARD, INPUT, LOSS, OPTIMIZER, OTHER, PHASES
 
 from tests.conftest import PROJECT
 

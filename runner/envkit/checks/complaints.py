@@ -12,9 +12,8 @@ from pathlib import Path
 
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
-from envkit.worker.complaints import COMPLAINT, LOADER, NUMA
 from envkit.worker.host import expand_cpu_list
-from envkit.worker.libraries import LIBRARIES, setting
+from envkit.worker.libraries import COMPLAINT, LIBRARIES, LOADER, NUMA, setting
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 
 # What the loader could not use: object '/x' from LD_PRELOAD cannot be preloaded, audit interface '/x' requires ...

@@ -121,7 +121,9 @@ def run_locked(
             profile_file.write(made_profile, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
-            events.append(opened.append("left-out", profiles=_as_json(left_out)))
+            events.append(
+                opened.append("left-out", profiles={name: reason.to_json() for name, reason in left_out.items()})
+            )
         if advice is not None:
             context = prepared.job.context
             events.append(opened.append("advice", **hidden({"document": advice}, context.kept, context.inherited)))
@@ -131,10 +133,6 @@ def run_locked(
         if report is None and not invocation.quiet and job.study.lacks_blocks:  # else the command reports no verdict
             say_of_few_blocks(job.study.stopping.blocks, job.study.fewest_blocks, job.study.sharing)
         return _measure(job, opened, events, invocation, report)
-
-
-def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
-    return {name: reason.to_json() for name, reason in left_out.items()}
 
 
 def recorded_left_out(folder: Path) -> dict[str, Message]:

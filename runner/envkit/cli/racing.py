@@ -21,8 +21,8 @@ from envkit.bench.room import TooShort
 from envkit.bench.run import read
 from envkit.bench.study import Study
 from envkit.cli import measuring
-from envkit.cli import racing_messages as messages
 from envkit.cli.arguments import is_quiet
+from envkit.cli.commands import messages
 from envkit.cli.measuring import Invocation
 from envkit.common.errors import MEASURED, InputError, InterruptedWith
 from envkit.common.folders import short

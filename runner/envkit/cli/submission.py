@@ -21,7 +21,7 @@ from envkit import __version__
 from envkit.bench import record
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
-from envkit.cli import measuring, measuring_options, next_job, rank_options, submitted
+from envkit.cli import measuring, measuring_options, rank_options, submitted
 from envkit.cli.arguments import count, duration, is_quiet, no_effect, node_names, option
 from envkit.cli.ending import error
 from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
@@ -35,18 +35,20 @@ from envkit.cli.submission_messages import (
     JobRefused,
     JobStillQueued,
     JointUnfinished,
+    NodeOutOfService,
     NodesUnfinished,
     NotCancelled,
     PerhapsSubmitted,
+    Replaced,
     ResumedByAnother,
     Submitted,
     UnfitFolderName,
 )
 from envkit.cluster.slurm import collect as collecting
-from envkit.cluster.slurm import script, table
+from envkit.cluster.slurm import node_status, script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
 from envkit.cluster.slurm.follow import Followed, NotStarted, View, follow
-from envkit.cluster.slurm.settings import FILE_NAME, Settings
+from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
 from envkit.common import atomic, yamlfile
 from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
@@ -231,7 +233,7 @@ def _resume(
         missing = settings.runs - len(settled)
         if missing <= 0:
             return _report(settings, folder, None, results, arguments, show, interrupted=False)
-        nodes, wanted, unwanted = next_job.nodes(settings, folder, results, missing)
+        nodes, wanted, unwanted = _next_nodes(settings, folder, results, missing)
         submitted.require_on_cluster(settings, wanted)
         wanted, out = _in_service(settings, wanted)
         try:
@@ -239,6 +241,43 @@ def _resume(
         except Refused as error:
             raise InputError(JobRefused(error.said, IS_SAFE, str(folder))) from None
         return _follow(settings, opened, job, arguments, show)
+
+
+def _next_nodes(
+    settings: Settings, folder: Path, results: Sequence[NodeResult], missing: int
+) -> tuple[int, Sequence[str], Sequence[str]]:
+    """How many nodes the next job takes, those that it must have, and those that it must not.
+
+    It must have those that were asked for by name, and those with most samples so far, but for the latter that are out
+    of service: others take their place. A run of several nodes together goes on where it was: on other ones its times
+    could not be compared with those that it has. Raises InputError where those can't have it.
+    """
+    if settings.joint:
+        return settings.nodes, _as_before(settings, folder) or settings.nodelist, ()
+    settled = [node.name for node in results if node.settled]
+    wanted = [name for name in settings.nodelist if name not in {*settled}]
+    begun = [node for node in results if not node.settled and record.is_begun(folder / node.name)]
+    begun.sort(key=lambda node: -node.samples)
+    more = [node.name for node in begun if node.name not in settings.nodelist]
+    out = client.out_of_service(more)
+    for name, reason in out.items():
+        print(f"envkit: {text(Replaced(name, reason))}", file=sys.stderr)
+    return missing, [*wanted, *(name for name in more if name not in out)][:missing], settled
+
+
+def _as_before(settings: Settings, folder: Path) -> list[str]:
+    """Return the nodes that the run of several nodes together began on, if it did.
+
+    Raise InputError if one of them is out of service.
+    """
+    place = folder / TOGETHER
+    status = node_status.read(place)
+    if status is None or not record.is_begun(place):
+        return []
+    nodes = submitted.hosts(status.nodes)
+    for name, state in client.out_of_service(nodes).items():
+        raise InputError(NodeOutOfService(name, state))
+    return nodes
 
 
 def _in_service(settings: Settings, wanted: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -266,7 +305,7 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
 
 
 def _job_name(settings: Settings, attempt: int) -> str:
-    """Return by which the job is found again."""
+    """Return the job's name, which later attempts look for."""
     return f"envkit-{settings.id}-{attempt}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from envkit.messages import Message
-from envkit.worker.complaints import COMPLAINT
+from envkit.worker.libraries import COMPLAINT
 from envkit.worker.request import RunCommand, WorkerRequest, host_folder
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from envkit.report.ablation import costs_in_profile
 from envkit.report.commands import Commands, name_of_copy
 from envkit.report.judgement import losses_wrongly_differ
 from envkit.report.messages import advice as messages
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.stats.contribution import NO_DIFFERENCE, Contribution
 from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
@@ -76,11 +76,7 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
         limit = _limit(study.stopping, study.fewest_blocks, result.seconds_per_block)
         more = _to_know_more(result.comparisons, limit, study.one_run_each, bool(result.samples))
     advised = [*dict.fromkeys([*advised, *more])]
-    labels = ["", *map(_label, advised)]
-    return [
-        Row(label if label != before else "", message, whole=hasattr(message, "command"))
-        for message, label, before in zip(advised, labels[1:], labels, strict=False)
-    ]
+    return labelled_once(Row(_label(message), message, whole=hasattr(message, "command")) for message in advised)
 
 
 def _of_race(result: Result, folder: str) -> list[Row]:

@@ -124,10 +124,9 @@ def rows(advice: Advice) -> list[Row]:
     if advice.callers_threads is not None:
         seen.append(Row("warn", messages.CallersThreads(*advice.callers_threads, advice.usable_cpus)))
     seen += [] if advice.first_finding is not None else _why_idle(advice)
-    seen += [
-        Row(finding.severity, messages.FindingWithFix(finding.seen, finding.why, finding.fix), _weight(finding))
-        for finding in advice.findings
-    ]
+    for finding in advice.findings:
+        weight = "bad" if finding.severity == "stop" else "plain"
+        seen.append(Row(finding.severity, messages.FindingWithFix(finding.seen, finding.why, finding.fix), weight))
     if advice.passed_on:
         seen.append(Row("variables", Variables(KEPT, tuple(advice.passed_on))))
     if advice.removed:
@@ -155,19 +154,16 @@ def _why_idle(advice: Advice) -> list[Row]:
     return rows
 
 
-def _weight(finding: Finding) -> str:
-    return "bad" if finding.severity == "stop" else "plain"
-
-
 def table(advice: Advice) -> Table:
     """Return each profile with its expected gain and the reasons for it; those not worth trying last.
 
     If the watching was disturbed, the table has no gains.
     """
-    cells = [
-        [expectation.profile, f"{expectation.gain:.2f}", _range(expectation), _because(expectation, advice.symptoms)]
-        for expectation in advice.expected
-    ]
+    cells = []
+    for expectation in advice.expected:
+        ends = f"{expectation.low:.2f} to {expectation.high:.2f}"
+        because = _because(expectation, advice.symptoms)
+        cells.append([expectation.profile, f"{expectation.gain:.2f}", ends, because])
     weights = ["plain" if expectation.is_worth_trying else "soft" for expectation in advice.expected]
     worth = [*weights, "soft"].index("soft")
     cells[worth:worth] = [
@@ -239,10 +235,6 @@ def _idle(symptoms: Symptoms) -> Message:
     if symptoms.steps is None:
         return messages.IdleFromOutside(symptoms.cpus)
     return messages.Idle(symptoms.cpus)
-
-
-def _range(expectation: Expected) -> str:
-    return f"{expectation.low:.2f} to {expectation.high:.2f}"
 
 
 def _because(expectation: Expected, symptoms: Symptoms) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from envkit.analysis import ranking
 from envkit.analysis.image_differences import CUDA_OF_BUILD, Difference
@@ -19,7 +18,7 @@ from envkit.rendering import text
 from envkit.report import judgement
 from envkit.report.messages import cautions as messages
 from envkit.report.messages.headings import LOSSES_DIFFER
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.stats.verdict import Verdict
 
 # Memory is worth a word from so many times the reference's, and so many bytes more.
@@ -98,7 +97,7 @@ def rows(result: Result) -> list[Row]:
         Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
         for one in findings if one.severity != "note"
     ]  # fmt: skip
-    return [row if number == 0 else replace(row, label="") for number, row in enumerate(rows)]
+    return labelled_once(rows)
 
 
 def finding_document(finding: Finding) -> dict[str, object]:

@@ -11,12 +11,13 @@ from envkit.bench.arms import View
 from envkit.bench.decide import PRECISE
 from envkit.bench.study import MOST_WORKLOADS
 from envkit.messages import Message
+from envkit.report.cautions import DRIFT_P
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
 from envkit.report.messages import certainty as messages
 from envkit.report.messages import lines
 from envkit.report.messages.headings import NOT_ENDED
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.stats.drift import Drift
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.power import blocks_past_extremes
@@ -24,8 +25,6 @@ from envkit.stats.sequential import Design
 from envkit.worker.request import UserCommand
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
-# A drift is worth a line if chance alone shows one as clear this seldom.
-DRIFT_P = 0.01
 
 
 def rows(result: Result) -> list[Row]:
@@ -96,7 +95,7 @@ def _total_times(comparisons: Sequence[Comparison]) -> list[Row]:
             totals.append(messages.OtherTotalTime(comparison.total_ratio, arm))
         elif not many(comparisons):
             totals.append(messages.TotalTime(comparison.total_ratio, arm))
-    return [Row("" if number else "total", message) for number, message in enumerate(totals)]
+    return labelled_once(Row("total", message) for message in totals)
 
 
 def _pace(kernel_range_s: tuple[float, float] | None) -> list[Row]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from envkit.analysis.learning_curves import Epoch, LearningCurve
 from envkit.bench import quality
 from envkit.messages import Message
 from envkit.report.messages import headings
 from envkit.report.messages import trainings as messages
-from envkit.report.parts import Fold, Note, Part, Row, Table
+from envkit.report.parts import Fold, Note, Part, Row, Table, labelled_once
 
 # So many epochs of an arm have a row in a short report.
 FEW_EPOCHS = 10
@@ -19,8 +18,8 @@ FEW_EPOCHS = 10
 
 def rows(curves: Sequence[LearningCurve], target: str) -> list[Row]:
     """Return when each arm reached the target; nothing without a target."""
-    each = [_reached(curve, target) for curve in curves if curve.to_target and curve.to_target.seconds is not None]
-    return [replace(row, label="") if number else row for number, row in enumerate(each)]
+    reached = (curve for curve in curves if curve.to_target and curve.to_target.seconds is not None)
+    return labelled_once(_reached(curve, target) for curve in reached)
 
 
 def _reached(curve: LearningCurve, target: str) -> Row:
@@ -42,12 +41,11 @@ def tables(curves: Sequence[LearningCurve], all_epochs: bool) -> list[Part]:
     """Return a table for each arm, with ``all_epochs`` of them in it, or else a few."""
     if not curves:
         return []
-    folds = [Fold(_title(curve), [table(curve, None if all_epochs else FEW_EPOCHS)]) for curve in curves]
+    folds: list[Part] = []
+    for curve in curves:
+        title = messages.EpochByEpoch(curve.arm, curve.samples if curve.samples > 1 else None)
+        folds.append(Fold(title, [table(curve, None if all_epochs else FEW_EPOCHS)]))
     return [Note(headings.READING_EPOCHS), *folds]
-
-
-def _title(curve: LearningCurve) -> Message:
-    return messages.EpochByEpoch(curve.arm, curve.samples if curve.samples > 1 else None)
 
 
 def table(curve: LearningCurve, most: int | None = None) -> Table:

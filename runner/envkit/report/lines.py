@@ -22,7 +22,7 @@ from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
 from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import prefixes, showing
 from envkit.worker.request import UserCommand
@@ -83,12 +83,11 @@ def rows(result: Result) -> list[Row]:
     if (purpose := _unexplained(cause)) is not None:
         command = commands.of_arm(result, study.arm(comparisons[0].arm)).breakdown
         lines.append(("Why", RunFor(purpose, command) if command else None))
-    labelled = [(label, message) for label, message in lines if message is not None]
-    labels = ["", *(label for label, _ in labelled)]
-    return [
-        Row(label if label != before else "", message, _weight(message), whole=hasattr(message, "command"))
-        for (label, message), before in zip(labelled, labels, strict=False)
-    ]
+    return labelled_once(
+        Row(label, message, _weight(message), whole=hasattr(message, "command"))
+        for label, message in lines
+        if message is not None
+    )
 
 
 def best(names: Sequence[str]) -> Message | None:
@@ -360,7 +359,9 @@ def system(
         names = tuple(name for name in engines if name != "local")
         return messages.System(cpu, cpus, None, names or ("local",), training)
     torch = {name: surroundings["inspection"]["packages"]["torch"] for name, surroundings in engines.items()}
-    with_torch = tuple(_engine(name, version) for name, version in torch.items())
+    with_torch = tuple(
+        text(messages.Torch(version, None if name == "local" else name)) for name, version in torch.items()
+    )
     return messages.System(cpu, cpus, trained_on(host).removeprefix(", ") or None, with_torch, training)
 
 
@@ -369,10 +370,6 @@ def machine(result: Result) -> str:
     study = result.study
     host = result.inspection(study.reference)
     return text(system(host, result.engines, study.user_command, study.workload, study.trained))
-
-
-def _engine(name: str, version: str | None) -> str:
-    return text(messages.Torch(version, None if name == "local" else name))
 
 
 def some_of(arms: Sequence[str], everyone: int, few: int = 3) -> str:

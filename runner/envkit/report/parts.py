@@ -6,8 +6,8 @@ Texts are messages; captions of a catalogue; or plain names, commands and figure
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from envkit.messages import Message
@@ -102,6 +102,15 @@ class Report:
 
     headline: Row  # the verdict
     sections: Sequence[Section]
+
+
+def labelled_once(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows without labels that repeat the label of the row before."""
+    kept, before = list[Row](), ""
+    for row in rows:
+        kept.append(replace(row, label="") if row.label == before else row)
+        before = row.label
+    return kept
 
 
 def together(reasons: Mapping[str, Reason]) -> dict[str, Reason]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from envkit.analysis.scaling import Scaled, ScaledInstances
 from envkit.bench.losses import loss_tolerance
@@ -11,7 +10,7 @@ from envkit.bench.study import WEAK, Study
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report.messages import trainings as messages
-from envkit.report.parts import Row
+from envkit.report.parts import Row, labelled_once
 from envkit.worker.workloads.all_reduce import bus_factor
 
 LOSSES = (messages.RanksLosses, messages.RanksLossesDiffer, messages.LossesOfOtherBatch)
@@ -23,9 +22,7 @@ def rows(scaled: Sequence[Scaled], study: Study, units: Mapping[str, str]) -> li
 
     ``units`` are what rates of the arms count, by the arms' names.
     """
-    each = [row for one in scaled for row in _rows(one, study, units.get(one.arm, "images"))]
-    labels = ["", *(row.label for row in each)]
-    return [row if row.label != before else replace(row, label="") for row, before in zip(each, labels, strict=False)]
+    return labelled_once(row for one in scaled for row in _rows(one, study, units.get(one.arm, "images")))
 
 
 def steps(at_once: bool, weak_ranks: int | None, rate: str | None = None) -> Message | None:
@@ -45,12 +42,12 @@ def instances(scaled: Sequence[ScaledInstances], profiles: Mapping[str, str]) ->
 
     ``profiles`` are the names of the arms' profiles.
     """
-    rows: list[Row] = []
-    for one in scaled:
-        if (ratio := one.over_one_process) is not None:
-            message = messages.InstancesOverOwn(one.instances, profiles[one.arm], ratio.ratio, ratio.low, ratio.high)
-            rows.append(Row("" if rows else "At once", message))
-    return rows
+    over_own = (
+        messages.InstancesOverOwn(several.instances, profiles[several.arm], ratio.ratio, ratio.low, ratio.high)
+        for several in scaled
+        if (ratio := several.over_one_process) is not None
+    )
+    return labelled_once(Row("At once", message) for message in over_own)
 
 
 def _rows(scaled: Scaled, study: Study, unit: str) -> list[Row]:
@@ -68,11 +65,12 @@ def _rows(scaled: Scaled, study: Study, unit: str) -> list[Row]:
 
 
 def _exchanged(scaled: Scaled) -> Message | None:
-    """Return the bandwidths of an all-reduce, as they are usually defined."""
+    """Return the bandwidths of an all-reduce, as nccl-tests define them: GB are of 10^9 bytes."""
     if not scaled.exchanged:
         return None
     each = (
-        f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in scaled.exchanged
+        f"{size(this.size_bytes)} {this.bus_bytes_per_s / 1e9:.3g} GB/s ({this.seconds * 1e3:.3g} ms)"
+        for this in scaled.exchanged
     )
     return messages.AllReduce(scaled.ranks, bus_factor(scaled.ranks), tuple(each))
 
@@ -81,15 +79,6 @@ def size(count: int) -> str:
     """``4 KiB``, ``16 MiB``."""
     unit = next((unit for unit in ("GiB", "MiB", "KiB") if count >= UNITS[unit]), "KiB")
     return f"{count / UNITS[unit]:g} {unit}"
-
-
-def _rate(bytes_per_s: float) -> str:
-    """GB, of 10^9 bytes, as nccl-tests have them."""
-    return f"{bytes_per_s / 1e9:.3g} GB/s"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
 
 
 def _ratios(scaled: Scaled, study: Study, unit: str) -> Message | None:

@@ -150,9 +150,9 @@ def _result(work: Work, cpus: Collection[int] | None) -> Mapping[str, object] | 
     assert not isinstance(work, (Ranks, Instances)), "these are launched"
     training = work if isinstance(work, Train) else work.training
     if training.options.compile:
-        from envkit.worker import compiler_cache
+        from envkit.worker import compiler
 
-        compiler_cache.require_own()
+        compiler.require_own_cache()
     if isinstance(work, (Operators, Phases)):
         return _broken_down(work)
     return _trained(work, training, cpus)

@@ -1,4 +1,4 @@
-"""Train without importing PyTorch's compiler, which optimizers import for nothing where nothing is compiled.
+"""PyTorch's compiler: training without importing it where nothing is compiled, and the folder of compiled code.
 
 ``torch.optim.Optimizer`` marks its functions for torch.compile through ``torch._dynamo.disable`` and ``graph_break``
 (torch/_compile.py and torch/optim/optimizer.py, from 2.0 to 2.13), which import all of that package: on the machines
@@ -7,9 +7,18 @@ that this was measured on, half of what a worker takes from its start to its fir
 
 from __future__ import annotations
 
+import getpass
 import importlib
+import os
+import re
+import stat
 import sys
+import tempfile
+from pathlib import Path
 from types import ModuleType
+
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import ForeignCompilerCache
 
 PACKAGE = "torch._dynamo"
 
@@ -45,3 +54,31 @@ def leave_out() -> None:
 
     if PACKAGE not in sys.modules:
         sys.modules[PACKAGE] = torch._dynamo = _StandIn(PACKAGE)
+
+
+def require_own_cache() -> None:
+    """Make PyTorch's default folder for compiled code, and raise WorkerError if another user could put code there.
+
+    Its name in the temporary folder, which all users share, can be foretold. Nobody but its owner can take it away from
+    a sticky folder once it is there. A folder that the caller has named instead is the caller's own choice.
+    """
+    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+        return
+    folder = default_cache()
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & stat.S_IWOTH:
+            raise WorkerError(ForeignCompilerCache(str(folder))) from None
+    except OSError:
+        pass  # PyTorch says more of it
+
+
+def default_cache() -> Path:
+    """Return the folder that PyTorch keeps compiled code in (torch/_inductor/runtime/cache_dir_utils.py)."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, ModuleNotFoundError, OSError):
+        user = f"uid_{os.getuid()}"
+    return Path(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))

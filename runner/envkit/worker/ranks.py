@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, NoReturn
 from envkit.messages import Message
 from envkit.worker import scratch
 from envkit.worker.child import die_with, signal_name
-from envkit.worker.complaints import COMPLAINT
 from envkit.worker.distributed import MEETING
 from envkit.worker.host import core_of, expand_cpu_list
 from envkit.worker.initial_environment import started_variables
+from envkit.worker.libraries import COMPLAINT
 from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled, TorchrunFailed
 from envkit.worker.performance_variables import is_performance_variable
 from envkit.worker.readings import text_of

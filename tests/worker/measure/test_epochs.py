@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from envkit.worker.measure.epochs import train_epochs
+from envkit.worker.measure.epochs import Stretch, joined, train_epochs
 from envkit.worker.measure.quality_target import parse
-from envkit.worker.measure.stretch import Stretch, joined
 
 LOSSES = ([4.0, 2.0], [2.0, 1.0], [1.0, 0.5])
 ACCURACIES = (0.5, 0.7, 0.6)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from envkit.worker.measure.processor import frequency_mhz, throttle_events
+from envkit.worker.measure.machine_load import frequency_mhz, throttle_events
 
 from tests.worker.made_up import write
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.worker.accelerator import GpuClock
-from envkit.worker.measure.entry_points import COPY, FORWARD, INPUT, LOSS, reported
-from envkit.worker.measure.recorder import OTHER, Recorder
+from envkit.worker.measure.entry_points import COPY, FORWARD, INPUT, LOSS, OTHER, Recorder, reported
 
 from tests.worker.test_accelerator import Gpu
 

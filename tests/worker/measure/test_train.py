@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.worker import accelerator, distributed, nvml, workloads
-from envkit.worker.measure import helpers, machine_load, processor, train
+from envkit.worker.measure import helpers, machine_load, train
 from envkit.worker.measure.machine_load import Counters, CpuTime
 from envkit.worker.measure.quality_target import parse
 
@@ -81,8 +81,8 @@ def run(monkeypatch, clock):
         hot = itertools.cycle(throttled)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(cpus))
         monkeypatch.setattr(machine_load, "read", lambda: next(read))
-        monkeypatch.setattr(processor, "throttle_events", throttle_events)
-        monkeypatch.setattr(processor, "frequency_mhz", frequency_mhz)
+        monkeypatch.setattr(machine_load, "throttle_events", throttle_events)
+        monkeypatch.setattr(machine_load, "frequency_mhz", frequency_mhz)
         monkeypatch.setattr(train, "collect", dict)
         monkeypatch.setattr(train, "Tester", InProcess)
         monkeypatch.setitem(workloads.WORKLOADS, "none", workloads.Workload(prepare))

@@ -112,7 +112,7 @@ def _place(pid: int, cpus: frozenset[int]) -> CpuUseDocument:
         "cores": len(cores) if quota is None else max(1, min(len(cores), int(quota))),
         "machine_cores": len(machine),
         "machine_cpus": len(online),
-        "cpu_s": _spent_s(pid),
+        "cpu_s": _times(pid)[0],
         "helper_cpu_s": _helpers_s(pid),
         "on_gpu": any(device in text_of(Path(f"/proc/{pid}/maps")) for device in GPU_DEVICES),
         "above": [process.pid for process in ancestry.above(pid)],
@@ -156,11 +156,6 @@ def _number(value: str | None) -> int | None:
 def _local_ranks(variables: Mapping[str, str]) -> int:
     """Return how many ranks a launcher has started on this machine, 1 where none says it; Slurm has ``2(x3),1``."""
     return max((_number(variables.get(name)) or 1 for name in LOCAL_RANKS), default=1)
-
-
-def _spent_s(pid: int) -> float:
-    """Return the CPU time of a process; of one that has ended nothing."""
-    return _times(pid)[0]
 
 
 def _helpers_s(pid: int) -> float:

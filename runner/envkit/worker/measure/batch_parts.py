@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envkit.worker import png
 from envkit.worker.accelerator import HostClock
-from envkit.worker.measure.entry_points import INPUT, Listener, replaced, reported
-from envkit.worker.measure.recorder import Recorder
+from envkit.worker.measure.entry_points import INPUT, Listener, Recorder, replaced, reported
 from envkit.worker.workloads import loader
 
 if TYPE_CHECKING:

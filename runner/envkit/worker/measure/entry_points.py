@@ -1,4 +1,4 @@
-"""The functions that a training step calls as it goes from one phase to the next, and how to listen to them.
+"""The functions that a training step calls from one phase to the next, how to listen to them, and a clock for phases.
 
 A workload's files say nothing of phases, and stay as they are: a digest of them says which records can be compared. So
 it is what they call that is replaced from outside, while a block of code runs and no longer: functions that PyTorch
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from envkit.worker.messages.captions import PHASE_NAMES
@@ -19,10 +20,15 @@ from envkit.worker.modes import Network
 if TYPE_CHECKING:
     from typing import ParamSpec
 
+    from envkit.worker.accelerator import Clock
+
     Arguments = ParamSpec("Arguments")
 
 INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER = PHASES = PHASE_NAMES
+# What is no phase.
+OTHER = "other"
 Result = TypeVar("Result")
+Loss = TypeVar("Loss")
 
 
 class Listener(Protocol):
@@ -93,3 +99,53 @@ def replaced(owner: object, name: str, value: object) -> Iterator[None]:
             delattr(owner, name)
         else:
             setattr(owner, name, before)
+
+
+class Recorder:
+    """Takes the time of phases by a clock that is marked where one ends and another begins: they add up to the whole.
+
+    One that begins within another is a part of that, but for ``inner`` ones, whose time is taken from the other's.
+    """
+
+    def __init__(self, clock: Callable[[], Clock], inner: Collection[str] = ()) -> None:
+        """``clock`` makes a new one, as one is read once."""
+        self._new_clock, self._inner = clock, inner
+        self._open: list[str] = []
+        self._start_anew()
+
+    def begin(self, phase: str) -> bool:
+        """As that of ``Listener``."""
+        if self._open and phase not in self._inner:
+            return False
+        self._open.append(phase)
+        self._mark(phase)
+        return True
+
+    def end(self) -> None:
+        self._open.pop()
+        self._mark(self._open[-1] if self._open else OTHER)
+
+    def step(self, train: Callable[[], Loss]) -> tuple[Loss, dict[str, float]]:
+        """Return what ``train`` returns, and how long each of its phases took, in seconds."""
+        self._start_anew()
+        self._mark(OTHER)
+        returned = train()
+        self._mark(OTHER)
+        return returned, self.take()
+
+    def take(self) -> dict[str, float]:
+        """How long each phase took, in seconds, up to the end of the last one; what comes next is counted anew."""
+        seconds: dict[str, float] = defaultdict(float)
+        times = self._clock.times()
+        for phase, begin, end in zip(self._begun, times, times[1:]):
+            seconds[phase] += end - begin
+        self._start_anew()
+        return dict(seconds)
+
+    def _start_anew(self) -> None:
+        self._clock = self._new_clock()
+        self._begun: list[str] = []  # what began at each mark; at the last one nothing that counts
+
+    def _mark(self, phase: str) -> None:
+        self._clock.mark()
+        self._begun.append(phase)

@@ -8,8 +8,7 @@ from functools import partial
 from envkit.worker import accelerator
 from envkit.worker.evidence import collect
 from envkit.worker.measure import batch_parts
-from envkit.worker.measure.entry_points import COPY, PHASES, listening
-from envkit.worker.measure.recorder import OTHER, Recorder
+from envkit.worker.measure.entry_points import COPY, OTHER, PHASES, Recorder, listening
 from envkit.worker.measure.train import counters, increase
 from envkit.worker.modes import Options
 from envkit.worker.workloads import get

@@ -12,11 +12,10 @@ from envkit.worker import accelerator, distributed
 from envkit.worker.accelerator import Clock
 from envkit.worker.cgroup import throttled_seconds
 from envkit.worker.evidence import collect
-from envkit.worker.measure import helpers, machine_load, processor
-from envkit.worker.measure.epochs import train_epochs
+from envkit.worker.measure import helpers, machine_load
+from envkit.worker.measure.epochs import Stretch, train_epochs
 from envkit.worker.measure.meeting import Meeting
 from envkit.worker.measure.quality_target import QualityTarget
-from envkit.worker.measure.stretch import Stretch
 from envkit.worker.measure.tester import Tester
 from envkit.worker.modes import CPU, USUAL, Options
 from envkit.worker.sample import Epoch, Sample, SampleDetails
@@ -44,7 +43,7 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
             for name, field in helpers.COUNTED.items()
         },
         "throttled_s": throttled_seconds() or 0.0,
-        "throttle_events": processor.throttle_events(cpus),
+        "throttle_events": machine_load.throttle_events(cpus),
         "cpu_pressure_s": machine.pressure_s,
     }
 
@@ -128,7 +127,7 @@ def _stretch(
         step_s=step_seconds(times),
         seconds=times[-1] - times[0],
         usage=increase(before, after),
-        frequency_mhz=processor.frequency_mhz(cpus),
+        frequency_mhz=machine_load.frequency_mhz(cpus),
         peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         gpu=watch.between(read_before, read_after, ended - began) if watch else None,
         clock_s=ended - began,

@@ -27,9 +27,9 @@ from pathlib import Path
 from envkit.messages import Message, Printed
 from envkit.worker import cgroup, left, scratch
 from envkit.worker.child import Child, Stopped, end_by, signal_name
-from envkit.worker.complaints import COMPLAINT
 from envkit.worker.errors import WorkerError
-from envkit.worker.measure import processor
+from envkit.worker.libraries import COMPLAINT
+from envkit.worker.measure import machine_load
 from envkit.worker.measure.train import counters, increase
 from envkit.worker.messages.evidence import LeavesNoEvidence, SeenFromOutside, SomeUnobserved
 from envkit.worker.messages.user_command import (
@@ -205,7 +205,7 @@ def command(
         "losses": values,
         "images_per_step": None,
         "quality": None,
-        "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
+        "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": machine_load.frequency_mhz(cpus)},
         "cpu_s": _cpu_s(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {
