@@ -464,7 +464,7 @@ def test_a_slow_training_is_told_of_no_profile_that_does_not_apply(vendor):
         assert all(isinstance(one, Gain | LittleGain) for one in found.values())
     else:
         assert isinstance(found["page-faults"], Gain)
-        assert found["page-faults"].profile == "glibc-retain"
+        assert found["page-faults"].profile.endswith("-retain")
         assert found["generic-matrix-code"] == NoMend()
 
 

@@ -33,7 +33,7 @@ from envkit.bench.events import (
     WarmUp,
 )
 from envkit.bench.events import Sample as Recorded
-from envkit.bench.losses import Losses, losses_of
+from envkit.bench.losses import Losses
 from envkit.bench.memory_limit import OverMemory, is_unknown, over_memory
 from envkit.bench.problems import restored
 from envkit.bench.room import need
@@ -391,7 +391,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     reference, target = study.reference_of(arm), target_of(study.until)
     if not all(measured[name].in_effect for name in (reference.name, arm.name) if name in measured):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
-    losses = losses_of(run, arm)
+    losses = run.losses(arm)
     ratios = run.block_ratios(arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)

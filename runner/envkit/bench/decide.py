@@ -5,7 +5,7 @@ A decision is an event of the record, or the reason why the run ends. A run that
 
 from __future__ import annotations
 
-from envkit.bench import losses, room
+from envkit.bench import room
 from envkit.bench.arms import Arm
 from envkit.bench.events import Dropped, FixedDesign, Longer, Resume
 from envkit.bench.memory_limit import is_clearly_over, over_in_race, over_memory
@@ -59,7 +59,7 @@ def _over_memory(run: Run) -> dict[str, str]:
     left = _left(run) if run.study.drops_arms else []
     over = {arm.name: run.study.reference.name for arm in left if is_clearly_over(run, arm)}
     if over and len(over) == len(left):
-        matching = [arm for arm in left if not losses.differ(run, arm)]
+        matching = [arm for arm in left if not run.losses_differ(arm)]
         del over[leader({arm.name: run.block_ratios(arm) for arm in matching or left})]
     return over
 
@@ -163,7 +163,7 @@ def _usable(run: Run) -> list[Arm]:
     """
     left = _left(run)
     within = [arm for arm in left if over_memory(run, arm) is None]
-    return [arm for arm in within or left if not losses.differ(run, arm)]
+    return [arm for arm in within or left if not run.losses_differ(arm)]
 
 
 def _left(run: Run) -> list[Arm]:

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from envkit.bench.arms import Arm
 from envkit.bench.events import Sample
-from envkit.bench.run import Run
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.modes import BF16
@@ -40,27 +38,6 @@ class Losses:
     # Of a user's command: how far a single sample is from the mean of its arm. Of the reference's where these repeat
     # each other, which the others then should too; else the largest of both.
     own_difference: float | None = None
-
-
-def losses_of(run: Run, arm: Arm) -> Losses | None:
-    """Compare the losses of ``arm`` with its reference's, in all samples so far; None where they do not compare."""
-    study, reference = run.study, run.study.reference_of(arm)
-    samples, of_reference = run.samples(arm), run.samples(reference)
-    if not samples or not of_reference:
-        return None
-    if study.user_command is not None:
-        return of_command(samples, of_reference)
-    if not run.same_training(arm):
-        return None
-    other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
-    tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
-    return compared(samples, of_reference, tolerance, ends_early=study.until is not None)
-
-
-def differ(run: Run, arm: Arm) -> bool:
-    """Return whether the losses of ``arm`` are known to differ from its reference's by more than rounding."""
-    losses = losses_of(run, arm)
-    return losses is not None and not losses.agree
 
 
 def of_command(samples: Sequence[Sample], reference: Sequence[Sample]) -> Losses | None:

@@ -50,7 +50,7 @@ FILE_NAME = "record.jsonl"
 CONFIRMATION = "confirmation"
 SCHEMA = 2
 # The digest of what an event of a record can hold (tests/cli/test_other_schema.py). It changes with the number.
-SHAPE = "d638ff7f6c135a8e"
+SHAPE = "70cf6af6cecb8175"
 PART = 2**20  # bytes that are read at once
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")

@@ -25,6 +25,7 @@ from envkit.bench.events import (
     Sample,
     Timed,
 )
+from envkit.bench.losses import Losses, compared, loss_tolerance, of_command
 from envkit.bench.record import Event
 from envkit.bench.study import Study
 from envkit.common import codec
@@ -198,6 +199,25 @@ class Run:
         return (
             study.user_command is None and study.workload_of(arm) == study.workload_of(reference) and len(weights) <= 1
         )
+
+    def losses(self, arm: Arm) -> Losses | None:
+        """Compare the losses of ``arm`` with its reference's, in all samples so far; None where they do not compare."""
+        study, reference = self.study, self.study.reference_of(arm)
+        samples, of_reference = self.samples(arm), self.samples(reference)
+        if not samples or not of_reference:
+            return None
+        if study.user_command is not None:
+            return of_command(samples, of_reference)
+        if not self.same_training(arm):
+            return None
+        other_ranks = study.ranks_of(arm) != study.ranks_of(reference)
+        tolerance = loss_tolerance(study.workload_of(arm), study.options.precision, other_ranks)
+        return compared(samples, of_reference, tolerance, ends_early=study.until is not None)
+
+    def losses_differ(self, arm: Arm) -> bool:
+        """Return whether the losses of ``arm`` are known to differ from its reference's by more than rounding."""
+        losses = self.losses(arm)
+        return losses is not None and not losses.agree
 
     def timed_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
         """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""

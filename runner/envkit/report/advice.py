@@ -175,7 +175,7 @@ def _per_profile(result: Result) -> list[Message]:
             else:
                 advised.append(next_step)
             has_best = has_best or not is_unusable
-    advised = _within_limit(result, advised)
+    advised = advised if study.stopping.max_memory is None else _within_limit(result, advised)
     # of an arm to use, the table and the line on losses say which others not to use
     advised = [one for one in advised if not (has_best and isinstance(one, messages.ExplainLosses))]
     unknown = (
