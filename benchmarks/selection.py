@@ -179,9 +179,9 @@ class Simulated:
         """Return whether a profile has no caution."""
         return self.study.compared.index(arm) not in self.cautioned
 
-    def samples(self, *arms: Arm) -> list[object]:
-        """Return none: simulated arms have times alone, and no losses."""
-        return []
+    def losses_differ(self, arm: Arm) -> bool:
+        """Return False: simulated arms have times alone."""
+        return False
 
     def block_ratios(self, arm: Arm, reference: Arm | None = None) -> list[float]:
         """Return the log ratios of the blocks that both arms have, as ``Run.block_ratios`` does."""
