@@ -24,11 +24,18 @@ def register_optimizer_step_post_hook(hook):
     hooks.append(hook)
 """
 PROFILER = """
+import os, signal
 class ProfilerActivity:
     CPU = "cpu"
 class Average:
     def __init__(self, key, count, self_cpu_time_total):
         self.key, self.count, self.self_cpu_time_total = key, count, self_cpu_time_total
+running = []
+class Library:  # as PyTorch's does, it kills a program that exits under the profiler
+    def __del__(self, running=running, kill=os.kill, process=os.getpid(), signal=signal.SIGSEGV):
+        if running:
+            kill(process, signal)
+library = Library()
 class profile:
     is_busy = False
     def __init__(self, activities):
@@ -36,8 +43,9 @@ class profile:
     def __enter__(self):
         if self.is_busy:
             raise RuntimeError("the profiler is busy")
+        running.append(self)
     def __exit__(self, *error):
-        pass
+        running.remove(self)
     def key_averages(self):
         return [Average("aten::mm", 6, 3e6), Average("kernel", 6, 0)]
 """

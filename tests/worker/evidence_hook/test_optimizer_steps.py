@@ -172,7 +172,8 @@ def test_a_program_that_is_watched_goes_on(run):
 
 
 @pytest.mark.parametrize(
-    ("steps", "counted", "profiled"), [(3, 2, None), (5, 4, None), (7, 4, 2), (8, 4, 3), (20, 4, 3)]
+    ("steps", "counted", "profiled"),
+    [(3, 2, None), (4, 3, None), (5, 4, None), (6, 4, 1), (7, 4, 2), (8, 4, 3), (20, 4, 3)],
 )
 def test_a_short_one_leaves_what_it_has(run, steps, counted, profiled):
     (found,) = run("seconds:1:0", TRAIN.format(steps)).documents

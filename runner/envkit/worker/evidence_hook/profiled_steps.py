@@ -50,11 +50,14 @@ class Profile:
         return len(self._step_s) >= PROFILED or self._step_s[-1] >= PROFILED_S
 
     def end(self) -> None:
-        if self._profiler is None or not self._step_s:
+        """End the profiler if it runs, as a program that exits under it dies by a signal; read it if it saw steps."""
+        if self._profiler is None:
             return
         profiler, self._profiler = self._profiler, None
         try:
             self._running.close()
+            if not self._step_s:
+                return
             # of the thread that trains, without those that help it, as ``envkit.worker.measure.operators`` has it
             averages = [operator for operator in profiler.key_averages() if operator.self_cpu_time_total > 0]
             self.operators = {
