@@ -1,4 +1,4 @@
-"""A canary: names of who measured, and where, are in nothing that is written with --redact. Secrets: test_secrets."""
+"""A canary: secrets that stand in no file of a run, and names that are in nothing that was written with --redact."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.report.kinds import KINDS
 from tests.report.planted import failed
 from tests.simulation import times
 
-KEPT = "k3pt-canary-7f3a9"
+KEPT, OWN, PROXY = "k3pt-canary-7f3a9", "0wn-canary-51c2d", "https://jane:pr0xy-canary@proxy.example.org:3128"
 CREDENTIALS = "https://bob:url-canary-88@data.example.org/set"
 HOST, USER = "cluster-7.example.org", "jane.roe"
-SURROUNDINGS = {"MY_TOKEN": KEPT, "OMP_STACKSIZE": f"{KEPT}M"}
+SURROUNDINGS = {"MY_TOKEN": KEPT, "OMP_STACKSIZE": f"{KEPT}M", "API_KEY": OWN, "HTTPS_PROXY": PROXY}
 
 
 @pytest.fixture
@@ -66,6 +66,25 @@ FORMATS = {
 def printed(cli, command, to, *options):
     result = cli(*command, *options).ended(0)
     return result.stdout + (to.read_text() if to.exists() else "")
+
+
+def test_secrets_of_the_caller_are_in_no_file_of_a_run_and_in_no_report(measured, cli, tmp_path, simulation):
+    files = {path: path.read_bytes() for path in measured.parent.rglob("*") if path.is_file()}
+    files.pop(simulation.folder / "config.json")  # what the simulated worker is to say
+    files.pop(simulation.folder / "starts.jsonl")  # what it was given
+    assert any(path.name == "record.jsonl" for path in files)
+    for secret in (KEPT, OWN, "pr0xy-canary"):
+        assert [path for path, content in files.items() if secret.encode() in content] == [], secret
+    for name, command in FORMATS.items():
+        to = tmp_path / f"{name}.html"
+        content = printed(cli, command(measured, to), to)
+        assert [one for one in (KEPT, OWN, "pr0xy-canary") if one in content] == [], name
+
+
+def test_no_request_of_a_worker_has_them(measured, simulation):
+    started = [json.dumps(start["work"]) for start in simulation.starts(all=True)]
+    assert started
+    assert [one for one in started if KEPT in one or OWN in one or "pr0xy-canary" in one] == []
 
 
 def test_redacted_nothing_tells_who_measured_and_where(measured, cli, tmp_path, home):
@@ -133,6 +152,15 @@ def test_a_submission_of_several_nodes_redacted(cli, tmp_path, home):
 def _made(folder):
     folder.mkdir()
     return folder
+
+
+def test_a_batch_script_and_a_submission_have_names_alone(cli, tmp_path, home):
+    options = ("--keep-env", "MY_TOKEN", "--keep-env", "OMP_STACKSIZE", "--output", tmp_path / "run")
+    for more in ((), ("--json",)):
+        result = cli("submit", "intel-omp", "--dry-run", *options, *more)
+        assert result.returncode == 0, result
+        assert "MY_TOKEN" in result.stdout or not more
+        assert [one for one in (KEPT, OWN, "pr0xy-canary") if one in result.stdout] == []
 
 
 # --- texts ---
