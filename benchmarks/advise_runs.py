@@ -9,8 +9,8 @@ error of the recorded gains is carried. A sample is its profile's true gain with
 blocks are drawn, because samples of a block resemble each other. The race then never sees its truth.
 
 Drawn truths differ more than true gains do, so that the regret is rather too large. Two other ways were simulated
-beside it: four of eight profiles race over five blocks. The noise of a block was 3% or 7%, there were 9 or 16 blocks,
-and true gains differed by 0, 1, 3 or 8% (standard deviation). Drawn truths made the regret too large by at most 0.9
+for comparison. In these simulations four of eight profiles race over five blocks. Blocks had a noise of 3% or 7%. There
+were 9 or 16 blocks, and true gains differed by 0, 1, 3 or 8% (standard deviation). Drawn truths made the regret too large by at most 0.9
 points at 3% noise, and 2.2 at 7%, where all profiles are equal. With differences of 3% and more that was 0.1 and 0.4.
 Halves of the blocks, one for the truth and one for the race, made it too large by up to 2.0 and 4.7 points: the best
 of noisier gains is luckier. Where the first half names the best, too, the second one is no longer lucky. Then the

@@ -423,8 +423,8 @@ def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
 def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """An interpreter for ``--python`` that answers like a worker, at once, as the test has set.
 
-    After each block the kit reads what each process of this machine used, which is for tests of that alone. What the
-    interpreter has is told without starting it.
+    The kit would read the CPU time of every process of this machine after each block. It does so only in tests of that.
+    Inspections of the interpreter are answered without a start of it.
     """
     monkeypatch.setattr(neighbours, "processes", dict)
     folder = tmp_path / "simulation"

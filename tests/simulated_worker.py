@@ -6,7 +6,7 @@ CONFIG has, for each value that a profile gives to the variable SIMULATED (``bas
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
 ``reference-kernel`` what that worker does; on ranks, on a part of the CPUs, or several at once, it has that behind it
 (`` on 2 ranks``, `` on 1/2``, `` x 2``). See ``Simulation`` in simulation.py. It also has how the names of performance
-variables begin (``prefixes``). Each start is logged beside it in ``starts.jsonl``.
+variables begin (``prefixes``). ``starts.jsonl`` in the same folder logs each start.
 
 Tests start thousands of these: what takes long to be imported, and is not always needed, is imported where it is.
 """

@@ -1,6 +1,6 @@
 """Refusals come before any process starts, are one line, and leave nothing: what is typed, and the message's code.
 
-What options, files and facts about this machine decide is refused so. The table grows with each package.
+Options, files and facts about this machine can cause a refusal. Each package adds rows to the table.
 """
 
 from __future__ import annotations

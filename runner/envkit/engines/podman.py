@@ -65,8 +65,8 @@ class PodmanEngine:
             container.require_gpus()
         name = f"envkit-{secrets.token_hex(6)}"
         image = self._described["digest"].removeprefix("sha256:")
-        # As process 1 of its container, a worker ignores a signal to end, and Podman would wait: it is killed. A
-        # user's command is told, and has the time that engines give.
+        # A worker is process 1 of its container and ignores SIGTERM. Podman would wait for it, so it is killed at once.
+        # A user's command gets the signal, and the time that engines allow.
         proxy = () if launch.folder else ("--sig-proxy=false",)
         argv = self._argv(launch, image, *proxy, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
         caller = {**(launch.inherited or os.environ), **launch.passed_on}

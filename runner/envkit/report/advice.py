@@ -345,14 +345,14 @@ def _at_once(result: Result, arm: Arm) -> Message | None:
 
 
 def _above_limit(comparison: Comparison, limit: float | None) -> Message | None:
-    """Return to stay with the reference, where an arm with a speedup is above the limit on memory."""
+    """Return the advice to keep the reference if an arm with a speedup is above the limit on memory, else None."""
     if comparison.over_memory is None or limit is None or comparison.speedup is None:
         return None
     return _stay_within(comparison.over_memory, limit)
 
 
 def _too_much_memory(result: Result) -> Message | None:
-    """Return to stay with the reference, where no arm within the limit on memory is worth it, and another may be.
+    """Return the advice to keep the reference if only arms above the limit on memory may be worth using, else None.
 
     The message names the fastest arm above the limit, or the smallest if none has a speedup.
     """

@@ -96,7 +96,7 @@ def alone(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path):
-    """Run the script under the hook, which is told ``how`` to time: what it printed, counted and left."""
+    """Run the script under the hook, which times steps by ``how``. Return what the script printed, counted and left."""
     (tmp_path / "train.py").write_text(TRAIN)
     folder = tmp_path / "evidence"
     folder.mkdir()

@@ -28,7 +28,7 @@ class Words:
     """Words that can follow a command, by the words before them."""
 
     options: list[str] = field(default_factory=list)
-    arguments: list[str] = field(default_factory=list)  # in the place of a positional argument
+    arguments: list[str] = field(default_factory=list)  # values of a positional argument
     values: dict[str, list[str]] = field(default_factory=dict)  # by option, of those that take a value
 
 
