@@ -8,14 +8,15 @@ Each run has its own truth: the gains in blocks that are drawn with replacement 
 error of the recorded gains is carried. A sample is its profile's true gain with the noise of a recorded block. Whole
 blocks are drawn, because samples of a block resemble each other. The race then never sees its truth.
 
-Drawn truths differ more than true gains do, so that the regret is rather too large. Two other ways were simulated
-for comparison. In these simulations four of eight profiles race over five blocks. Blocks had a noise of 3% or 7%. There
+Drawn truths differ more than true gains do, so that the regret is rather too large. Two other ways were simulated for
+comparison. In these simulations four of eight profiles race over five blocks. Blocks had a noise of 3% or 7%. There
 were 9 or 16 blocks, and true gains differed by 0, 1, 3 or 8% (standard deviation). Drawn truths made the regret too
-large by at most 0.9 points at 3% noise, and 2.2 at 7%, where all profiles are equal. With differences of 3% and more that was 0.1 and 0.4.
-Halves of the blocks, one for the truth and one for the race, made it too large by up to 2.0 and 4.7 points: the best
-of noisier gains is luckier. Where the first half names the best, too, the second one is no longer lucky. Then the
-regret was too small, by at most 0.5 and 1.0 points: that is the lower figure. Races about the mean of all blocks, which
-is then also the truth, gave at most 0.4 points less than drawn truths. They carry no error of that mean.
+large by at most 0.9 points at 3% noise, and 2.2 at 7%, where all profiles are equal. With differences of 3% and more
+that was 0.1 and 0.4. Halves of the blocks, one for the truth and one for the race, made it too large by up to 2.0 and
+4.7 points: the best of noisier gains is luckier. Where the first half names the best, too, the second one is no longer
+lucky. Then the regret was too small, by at most 0.5 and 1.0 points: that is the lower figure. Races about the mean of
+all blocks, which is then also the truth, gave at most 0.4 points less than drawn truths. They carry no error of that
+mean.
 
 References:
   B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap (1993), chapters 6 and 8.

@@ -1,9 +1,9 @@
 """What gains may truly be, and the mean over trainings of what a choice loses, with its bound.
 
 The bound is of trainings as well as of noise: trainings are drawn anew, each with the noise of its own measurements. So
-few and skewed values need the bootstrap-t, which divides each resample's mean by its own standard error. In
-simulation, with 10 and 12 trainings, its one-sided 95% bound held in 95% of runs with normal values. It held in 92% with exponential
-ones, and in 93% to 94% if half of these were 0. The percentile bound held in 91% to 93%, 84% and 82%.
+few and skewed values need the bootstrap-t, which divides each resample's mean by its own standard error. In simulation,
+with 10 and 12 trainings, its one-sided 95% bound held in 95% of runs with normal values. It held in 92% with
+exponential ones, and in 93% to 94% if half of these were 0. The percentile bound held in 91% to 93%, 84% and 82%.
 
 References:
   B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap (1993), section 12.5 (the bootstrap-t interval).
